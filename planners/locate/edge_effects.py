@@ -71,14 +71,17 @@ def along(edge: Edge, access: tuple[Access, ...]) -> tuple[Place, ...]:
 
 
 def value_edges(edges: Iterable[Edge]) -> tuple[Edge, ...]:
-    """Edges that carry values. One without an expression is left out when a statement of the same job explains it."""
+    """Edges that carry values. One without an expression is left out when a statement of the same job explains it.
+
+    That explains what events say of the job. What another statement does stays as it is.
+    """
     direct = [e for e in edges if e.type is EdgeType.DIRECT]
     if not any(_silent(e) for e in direct):
         return tuple(direct)
     spoken: dict[tuple[ColumnId, ColumnId], set[str | None]] = defaultdict(set)
     for edge in direct:
         if not _silent(edge):
-            spoken[edge.source, edge.target] |= {e.job for e in edge.evidence}
+            spoken[edge.source, edge.target] |= {e.job for e in edge.evidence if e.source == _STATEMENT}
     return tuple(e for e in direct if not (_silent(e) and _explained(e, spoken[e.source, e.target])))
 
 
@@ -87,7 +90,11 @@ def _silent(edge: Edge) -> bool:
 
 
 def _explained(edge: Edge, spoken: set[str | None]) -> bool:
-    return bool(edge.evidence) and all(e.job and e.job in spoken for e in edge.evidence)
+    return bool(edge.evidence) and all(e.job and e.job in spoken and e.source != _STATEMENT for e in edge.evidence)
+
+
+_STATEMENT = "sql"
+"""The source of evidence that is a statement's text."""
 
 
 def carried(

@@ -23,11 +23,14 @@ def filled_by_tables(told: Sequence[Told], ledger: Ledger) -> list[Told]:
     """The statements with what their tables fill in for them."""
     rules: dict[DatasetId | str, _Rules] = defaultdict(lambda: defaultdict(set))
     defined: set[DatasetId | str] = set()
+    like: list[tuple[DatasetId | str, DatasetId | str]] = []
     for one in told:
+        like += [(_output(one, ledger), _called(name, one, ledger)) for name in one.made.filling.like]
         for column, constant in one.made.filling.rules:
             rules[_output(one, ledger)][column.lower()].add((column, constant))
         if one.made.effect is Effect.SCHEMA and one.made.makes:
             defined.add(_output(one, ledger))
+    _taken_over(rules, like)
     result = []
     for one in told:
         filling = one.made.filling
@@ -50,6 +53,17 @@ def _filled(
     return found
 
 
+def _taken_over(rules: dict[DatasetId | str, _Rules], like: Sequence[tuple[DatasetId | str, DatasetId | str]]) -> None:
+    """A table has the rules of those that it was made like, and of those that these were made like."""
+    for _ in like:
+        for table, origin in like:
+            for column, found in list(rules[origin].items()):
+                rules[table][column] |= found
+
+
 def _output(one: Told, ledger: Ledger) -> DatasetId | str:
-    name = one.made.output or ""
+    return _called(one.made.output or "", one, ledger)
+
+
+def _called(name: str, one: Told, ledger: Ledger) -> DatasetId | str:
     return one.own.of(name) or ledger.identities.of_rows(name, written=True) or name.lower()

@@ -78,8 +78,8 @@ def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
     unknown = tuple(dict.fromkeys(relation.bases()))
     for table in unknown:
         query.findings.doubt(f"the columns of {table} are not known: give its schema")
-    rules = query.names.filled(source) if effect is Effect.CLONE else ()
-    return Draft(effect, target, fields, unknown, rules=rules)
+    like = (source,) if effect is Effect.CLONE else ()
+    return Draft(effect, target, fields, unknown, like=like)
 
 
 def _laid(query: Query, place: str, target: str, parts: Sequence[str]) -> Draft:
@@ -293,6 +293,7 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             # a schema from after the rename has the old name no more
             found = query.lookup(target).get(old) or table_field(target, old)
             renamed.append(found.named(new_name))
+            rules += filled_by(action.find_all(exp.ColumnDef), query.dialect)
         elif isinstance(action, exp.AlterColumn) and isinstance(action.args.get("using"), exp.Expression):
             scope = Scope(query.findings, [Source((target.lower(),), query.lookup(target))])
             renamed.append(query.field(action.args["using"], scope, {}).named(action.name))

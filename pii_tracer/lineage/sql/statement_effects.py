@@ -68,13 +68,15 @@ class Filling:
     rules: such columns of its output, each with the constant that it gets, or an empty text for a number that the
     engine makes. brings: for each way in which rows come in, the columns (in lower case) that they have a value for.
     left: columns that it leaves to the table, in rows that come in or are there already. made: columns with values of
-    its own making, or with constants, where its text does not tell that to a planner.
+    its own making, or with constants, where its text does not tell that to a planner. like: tables whose rules its
+    output has, too.
     """
 
     rules: tuple[tuple[str, str], ...] = ()
     brings: tuple[tuple[str, ...], ...] = ()
     left: tuple[str, ...] = ()
     made: tuple[tuple[str, str], ...] = ()
+    like: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,8 @@ class Draft:
     """Whether it does nothing where the table is there already."""
     rules: tuple[tuple[str, str], ...] = ()
     """As of `Filling`."""
+    like: tuple[str, ...] = ()
+    """As of `Filling`."""
     ways: list[tuple[str, ...]] | None = None
     """`brings` of `Filling`, where rows come in otherwise than as the fields say."""
     left: list[str] = field(default_factory=list)
@@ -149,7 +153,7 @@ class Draft:
         ways = self.ways if self.ways is not None else [with_values(self.fields)] if comes else []
         made = (*made_in(self.fields, dialect), *self.fixed) if self.effect in _STORES else ()
         left = tuple(dict.fromkeys(self.left))
-        return Filling(self.rules, tuple(dict.fromkeys(ways)), left, tuple(dict.fromkeys(made)))
+        return Filling(self.rules, tuple(dict.fromkeys(ways)), left, tuple(dict.fromkeys(made)), self.like)
 
     def relation(self) -> Relation:
         """What reading the output would give."""

@@ -158,7 +158,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         r"(?:LIST|LS|REMOVE|RM) @\S*<tail>",
         "CREATE (?:EXTERNAL )?VOLUME <exists><n>(?: LOCATION ')?",
         "DROP (?:VOLUME|RECIPIENT|SNAPSHOT TABLE) <exists><n>",
-        "CREATE (?:DOMAIN|CAST|AGGREGATE|ACCESS METHOD|PARTITION FUNCTION)<rules>",
+        "CREATE (?:DOMAIN(?!.* DEFAULT (?!NULL))|CAST|AGGREGATE|ACCESS METHOD|PARTITION FUNCTION)<rules>",
         r"CREATE TYPE <n> AS (?:TABLE|ENUM) \(<rules> \)",
         "CREATE DIRECTORY <n> AS '",
         r"CREATE TEMPORARY MACRO <n> \(<tail> \)<tail>",
@@ -242,7 +242,8 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         f"ALTER {_TABLE} (?:SET|DROP) IDENTIFIER FIELDS<tail>",
         f"ALTER {_TABLE} (?:SET|UNSET) {_SETTINGS}<tail>",
         f"ALTER (?:DATABASE|SCHEMA|CATALOG|NAMESPACE) <exists><n> (?:SET|UNSET) {_SETTINGS}<tail>",
-        f"ALTER {_TABLE} (?:ADD|DROP|ALTER|VALIDATE) (?:FEATURE|CONSTRAINT|PRIMARY KEY|FOREIGN KEY|UNIQUE)<tail>",
+        f"ALTER {_TABLE} (?:ADD(?!.* DEFAULT )|DROP|ALTER|VALIDATE) (?:FEATURE|CONSTRAINT|PRIMARY KEY|FOREIGN KEY"
+        "|UNIQUE)<tail>",
         f"ALTER {_TABLE} DROP FEATURE <n> TRUNCATE HISTORY",
         f"ALTER {_TABLE} (?:ENABLE|DISABLE) (?:TRIGGER|RULE|CONSTRAINT)<tail>",
         f"ALTER {_TABLE} REPLICA IDENTITY<tail>",
@@ -269,7 +270,8 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         rf"ALTER {_TABLE} MODIFY COLUMN <exists><n> REMOVE \w+",
         rf"ALTER {_TABLE} (?:REMOVE (?:TTL|SAMPLE BY)|MODIFY (?:SETTING|(?:TTL|ORDER BY|SAMPLE BY)(?!.* SET ))"
         rf"|RESET SETTING|UNFREEZE)<tail>",
-        rf"ALTER {_TABLE} (?:ADD|DROP|CLEAR|MATERIALIZE) (?:INDEX|PROJECTION|CONSTRAINT|STATISTICS)\b<tail>",
+        rf"ALTER {_TABLE} (?:ADD(?!.* DEFAULT )|DROP|CLEAR|MATERIALIZE) (?:INDEX|PROJECTION|CONSTRAINT"
+        r"|STATISTICS)\b<tail>",
         rf"ALTER {_TABLE} DROP DETACHED PART(?:ITION)?<tail>",
         rf"ALTER {_TABLE} RENAME CONSTRAINT <n> TO <n>",
         rf"ALTER {_TABLE} (?:ALTER|MODIFY|VALIDATE) (?:CONSTRAINT|UNIQUE|PRIMARY KEY|FOREIGN KEY)<tail>",

@@ -62,7 +62,7 @@ def created(query: Query, node: exp.Create) -> Draft:
         draft.optional = bool(node.args.get("exists"))
         draft.fresh = not (draft.optional or node.args.get("replace"))
         if isinstance(node.this, exp.Schema):  # MySQL: columns that the query may not have
-            draft.rules = filled_by((c for c in node.this.expressions if isinstance(c, exp.ColumnDef)), query.dialect)
+            draft.rules = filled_by(node.this.expressions, query.dialect)
         return draft
     if view and location:
         source = path_table(location.rstrip("/"))
@@ -74,10 +74,11 @@ def created(query: Query, node: exp.Create) -> Draft:
         query.findings.opaque = True
     if not location and any(isinstance(p, exp.ExternalProperty) for p in listed):
         query.findings.doubt(f"where the rows of the external table {target} are is not followed")
-    _learn(query, node, target, listed)
+    like = _learn(query, node, target, listed)
     rules = query.names.computed(target)
     made = fields_of(query, rules, query.lookup(target)) if rules else []
-    return Draft(Effect.SCHEMA, target, location=location, makes=True, computed=made, rules=query.names.filled(target))
+    own = query.names.filled(target)
+    return Draft(Effect.SCHEMA, target, location=location, makes=True, computed=made, rules=own, like=like)
 
 
 def _other(query: Query, node: exp.Create, kind: str) -> Draft:
@@ -132,22 +133,25 @@ def _columns(node: exp.Create) -> list[str]:
     return [c.name for c in _schema(node) if isinstance(c, exp.ColumnDef | exp.Identifier)]
 
 
-def _learn(query: Query, node: exp.Create, target: str, listed: Sequence[exp.Expression]) -> None:
-    """Remember a new table's columns, and how those are computed that are."""
+def _learn(query: Query, node: exp.Create, target: str, listed: Sequence[exp.Expression]) -> tuple[str, ...]:
+    """Remember a new table's columns, and how those are computed that are. The tables that it is made like."""
     like = next((p.this for p in listed if isinstance(p, exp.LikeProperty)), None)
     if like is not None:
         origin = query.names.of(like)
         query.names.learn(target, query.names.columns(origin))
         query.names.compute(target, query.names.computed(origin))
         query.names.fill(target, query.names.filled(origin))
-    elif isinstance(node.this, exp.Schema):
+        return (origin,)
+    if isinstance(node.this, exp.Schema):
         defs = [c for c in node.this.expressions if isinstance(c, exp.ColumnDef)]
         origins = [query.names.of(p.this) for p in node.this.expressions if isinstance(p, exp.LikeProperty)]
         query.names.learn(target, [(c.name, c.kind.sql("spark") if c.kind is not None else "") for c in defs])
         query.names.compute(target, computed_by(defs))
         taken = [rule for origin in origins for rule in query.names.filled(origin)]
-        query.names.fill(target, (*filled_by(defs, query.dialect), *taken))
+        query.names.fill(target, (*filled_by(node.this.expressions, query.dialect), *taken))
         query.findings.followed |= sequences(defs)
+        return tuple(origins)
+    return ()
 
 
 def _option(listed: Sequence[exp.Expression]) -> str | None:

@@ -12,24 +12,36 @@ Filled = tuple[tuple[str, str], ...]
 """Columns with the constant that they get; empty text: a number that the engine makes."""
 
 _COUNTED_TYPES = frozenset({exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL})
+_SERIALS = frozenset({"serial2", "serial4", "serial8"})
 _NEXT = frozenset({"nextval", "currval"})
 DRAWN = frozenset({"uuid", "gen_random_uuid", "uuid_generate_v4", "newid", "generateuuidv4", "uuid_string", "sys_guid"})
 """Functions of engines that draw a UUID: it is no value that somebody else has."""
 
 
-def filled_by(defs: Iterable[exp.ColumnDef], dialect: str) -> Filled:
-    """The columns of which a definition says so."""
+def filled_by(defined: Iterable[exp.Expression], dialect: str) -> Filled:
+    """The columns of which the parts of a definition say so."""
     found: list[tuple[str, str]] = []
-    for column in defs:
+    parts = list(defined)
+    keys = [[c.name for c in part.expressions] for part in parts if isinstance(part, exp.PrimaryKey)]
+    for column in parts:
+        if not isinstance(column, exp.ColumnDef):
+            continue
         kinds = [one.args.get("kind") for one in column.args.get("constraints") or ()]
-        if column.kind is not None and column.kind.this in _COUNTED_TYPES:
+        if column.kind is not None and _counts(column.kind):
             found.append((column.name, ""))
-        if dialect == "sqlite" and any(isinstance(kind, exp.PrimaryKeyColumnConstraint) for kind in kinds):
+        is_key = [column.name] in keys or any(isinstance(kind, exp.PrimaryKeyColumnConstraint) for kind in kinds)
+        if dialect == "sqlite" and is_key:
             # https://www.sqlite.org/autoinc.html: of an INTEGER PRIMARY KEY
             found += [(column.name, "")] if column.kind is not None and column.kind.this is exp.DType.INT else []
         for kind in kinds:
             found += _of_constraint(column.name, kind)
     return tuple(dict.fromkeys(found))
+
+
+def _counts(kind: exp.DataType) -> bool:
+    """Whether a type is one of the serial ones (https://www.postgresql.org/docs/current/datatype-numeric.html)."""
+    named = kind.args.get("kind")
+    return kind.this in _COUNTED_TYPES or (isinstance(named, exp.Identifier) and named.name.lower() in _SERIALS)
 
 
 def _of_constraint(name: str, kind: object) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ import re
 
 from pii_tracer.lineage.sql.text.parentheses import end_of
 from pii_tracer.lineage.sql.text.pivot_statements import as_operators
+from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL
 
 _PIPE = re.compile(r"\|>\s*(?P<operator>SET|DROP|RENAME)\s", re.IGNORECASE)
 _SET = re.compile(r"\s*(?P<column>[\w\x00]+)\s*=\s*(?P<value>.+?)\s*", re.DOTALL)
@@ -60,6 +61,13 @@ _WINDOW_OF = re.compile(
     re.IGNORECASE,
 )
 
+_DEFAULT = re.compile(
+    rf"^(?P<table>\s*ALTER\s+TABLE\s+{_NAME}\s+)(?:WITH\s+(?:NO)?CHECK\s+)?ADD\s+(?:CONSTRAINT\s+{_NAME}\s+)?DEFAULT\s+"
+    rf"(?P<value>[^,]+?)\s+FOR\s+(?P<column>[\w\x00]+)(?:\s+WITH\s+VALUES)?\s*$",
+    re.IGNORECASE,
+)
+"""https://learn.microsoft.com/en-us/sql/t-sql/statements/alter-table-table-constraint-transact-sql"""
+
 
 def rewritten(text: str, dialect: str) -> str:
     """The statement in a form that the parser reads; the same text where nothing of this kind is in it."""
@@ -72,6 +80,8 @@ def rewritten(text: str, dialect: str) -> str:
         text = _windows(_changed(text))
     if dialect == "databricks":
         text = _expected(text)
+    if dialect in T_SQL:
+        text = _DEFAULT.sub(r"\g<table>ALTER COLUMN \g<column> SET DEFAULT \g<value>", text)
     if dialect == "oracle":
         text = _stored(_logged(_THROUGH.sub(r"\1 \3 (\2)", text)))
     return text
