@@ -88,7 +88,7 @@ def windows_text(found: Inventory, base: Path, notes: list[str]) -> dict[str, Te
             unsure.add(folder)
     if unsure:
         notes.append(
-            f"{counted(len(unsure), 'folder')} of CSV that is not UTF-8, in an encoding that its letters do not tell:"
+            f"{counted(len(unsure), 'folder')} of CSV that is not UTF-8, in an encoding that its letters do not show:"
             " declare it with its `encoding`. `pii-tracer inventory` says where"
         )
     return made
