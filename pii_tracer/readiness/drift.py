@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from pii_tracer.common.plurals import counted
 from pii_tracer.readiness.estate_snapshot import (
     FOR_EVER,
@@ -94,6 +96,20 @@ def _places(before: tuple[PlaceFacts, ...], now: tuple[PlaceFacts, ...]) -> Iter
             todo = "let the bucket's lifecycle remove old versions, or switch it off"
             yield Finding(FindingKind.VERSIONING_ON, Level.WARNING, place.name, place.owner, text, todo)
         yield from _settings(place.name, place.owner, old.settings, place.settings)
+
+
+def last_known(before: EstateState | None, now: EstateState) -> EstateState:
+    """The state that the next reading compares with: what could not be asked for now is as it was last known."""
+    known = {place.name: place for place in before.places} if before else {}
+    return replace(now, places=tuple(_last_known(known.get(place.name, place), place) for place in now.places))
+
+
+def _last_known(old: PlaceFacts, new: PlaceFacts) -> PlaceFacts:
+    settings = {
+        name: old.settings.get(name, value) if value == UNKNOWN else value for name, value in new.settings.items()
+    }
+    versioned = old.versioned if new.versioned is None else new.versioned
+    return replace(new, versioned=versioned, settings=settings)
 
 
 def _settings(where: str, owner: str, old: Mapping[str, Setting], new: Mapping[str, Setting]) -> Iterator[Finding]:

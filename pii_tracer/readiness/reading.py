@@ -13,7 +13,7 @@ import msgspec
 from pii_tracer.config.laws import Law
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.readiness.canaries import CanarySearch, canary_findings
-from pii_tracer.readiness.drift import drift
+from pii_tracer.readiness.drift import drift, last_known
 from pii_tracer.readiness.estate_snapshot import Coverage, EstateState, TableFacts
 from pii_tracer.readiness.findings import Finding, FindingKind, Level, dated
 from pii_tracer.readiness.provable import Keeper, Provable, late, provable
@@ -201,7 +201,8 @@ def assess(given: Given, before: EstateState | None, trend: Sequence[TrendPoint]
         todo = "set the clock right: ages and deadlines of this reading follow it"
         found.append(Finding(FindingKind.CLOCK_SET_BACK, Level.WARNING, given.estate, "(this machine)", text, todo))
     findings = dated(found, before.first_seen if before else {}, now)
-    kept = msgspec.structs.replace(state, first_seen={f.id: f.since.isoformat() for f in findings if f.since})
+    first_seen = {f.id: f.since.isoformat() for f in findings if f.since}
+    kept = msgspec.structs.replace(last_known(before, state), first_seen=first_seen)
     points = score(state.tables, findings, given.canaries.canaries, answer.laws)
     made = Readiness(
         estate=given.estate,

@@ -28,6 +28,7 @@ _RANDOM = frozenset({"rand", "random", "randn", "uuid", "newid", "gen_random_uui
 _MOMENT = frozenset({"currenttimestamp", "currentdate", "currenttime", "now", "unix_timestamp", "getdate", "sysdate"})
 _CUTS = frozenset({"substring", "left", "right", "substr", "substring_index", "substringindex", "split_part",
                    "regexp_extract", "regexpextract"})  # fmt: skip
+_WHOLE = 36
 _MASKS = frozenset({"mask", "mask_first_n", "mask_last_n", "mask_hash"})
 _SALTED = "another column goes into it, such as a salt, which is not known for a person"
 
@@ -111,12 +112,30 @@ def _is_shortened(column: ColumnCarriage | None) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _shortens(expression: str) -> bool:
+    """Whether the whole key goes into the value nowhere, and a part of it does. What is only asked for is no value."""
     try:
         tree = parse(expression)
     except NotComputable:
         return False
-    cuts = tree.find_all(exp.Left, exp.Right, exp.Substring)
-    return any(not isinstance(cut, exp.Substring) or cut.args.get("length") is not None for cut in cuts)
+    values = [column for column in tree.find_all(exp.Column) if column.find_ancestor(exp.Predicate) is None]
+    return bool(values) and all(_is_cut(column) for column in values)
+
+
+def _is_cut(column: exp.Column) -> bool:
+    above = column.parent
+    while above is not None:
+        if isinstance(above, exp.Left | exp.Right) and not _is_long(above.expression):
+            return True
+        length = above.args.get("length") if isinstance(above, exp.Substring) else None
+        if length is not None and not _is_long(length):
+            return True
+        above = above.parent
+    return False
+
+
+def _is_long(length: exp.Expression) -> bool:
+    """Whether so many letters are a whole key: a UUID has 36."""
+    return isinstance(length, exp.Literal) and length.is_int and int(length.this) >= _WHOLE
 
 
 def _standing(carriage: Carriage, standing: Standing) -> frozenset[str]:

@@ -200,6 +200,8 @@ SHAPES = [
     (f"CREATE TABLE crm.f AS SELECT substr(CAST(customer_id AS STRING), 1, 3) AS k, city {P}", "error mask-not-recomputable"),
     (f"CREATE TABLE crm.f AS SELECT substr(CAST(customer_id AS STRING), 4) AS k, email {P}", ""),
     (f"CREATE TABLE crm.f AS SELECT customer_id, left(CAST(customer_id AS STRING), 3) AS part, email {P}", ""),
+    (f"CREATE TABLE crm.f AS SELECT left(customer_id, 36) AS k, email {P}", ""),
+    (f"CREATE TABLE crm.f AS SELECT sha2(left(CAST(customer_id AS STRING), 3), 256) AS k, email {P}", "error copy-without-key error mask-not-recomputable"),
     (f"CREATE TABLE crm.f AS SELECT md5(lower(email)) AS k, city {P}", "warning copy-without-key"),
     (f"CREATE TABLE crm.f AS SELECT sha2(concat(email, s.salt), 256) AS k {P} p CROSS JOIN crm.salts s", "error mask-not-recomputable"),
     (f"CREATE TABLE crm.f AS SELECT hash(current_timestamp(), email) AS k {P}", "error mask-not-recomputable"),

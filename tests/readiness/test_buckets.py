@@ -16,7 +16,7 @@ from pii_tracer.config.monitoring.readiness import ReadinessSettings
 from pii_tracer.lake.inventory import Inventory, RemotePlace
 from pii_tracer.lake.stores.s3.bucket_settings import kept_by_bucket
 from pii_tracer.model.locations import S3Location
-from pii_tracer.readiness.estate_snapshot import UNKNOWN, EstateState, PlaceFacts
+from pii_tracer.readiness.estate_snapshot import UNKNOWN, EstateState, PlaceFacts, Setting
 from pii_tracer.readiness.findings import Finding, FindingKind
 from pii_tracer.readiness.reading import Given, assess
 from tests.lake.stores.test_archives import PREFIX, discover
@@ -135,6 +135,23 @@ def test_what_a_bucket_does_not_tell_is_not_said_to_keep_anything(world: World) 
     for before, now in ((told, untold), (untold, later)):
         found = drifted((msgspec.structs.replace(before, name="x"),), (msgspec.structs.replace(now, name="x"),))
         assert {one.kind for one in found} == {FindingKind.CHANGED_SETTING}
+
+
+def test_what_could_not_be_asked_for_once_is_compared_with_what_was_known_before() -> None:
+    def at(versioned: bool | None, kept: Setting) -> PlaceFacts:
+        return PlaceFacts("s3://lake/", "storage", versioned, {"old versions": kept})
+
+    before = at(False, Setting("30", 30))
+    for now, kinds in (
+        (at(True, Setting("90", 90)), {FindingKind.VERSIONING_ON, FindingKind.KEPT_LONGER}),
+        (before, set[FindingKind]()),
+    ):
+        readings = [before, at(None, UNKNOWN), at(None, UNKNOWN), now]
+        state: EstateState | None = None
+        for number, place in enumerate(readings, 1):
+            given = Given(estate="shop", now=NOW, state=EstateState(number, NOW.isoformat(), (), (place,)))
+            made, state = assess(given, state)
+        assert {one.kind for one in made.findings} == kinds
 
 
 def refuse(model: Any, **_: Any) -> None:
