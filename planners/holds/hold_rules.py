@@ -16,7 +16,7 @@ from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.errors import PersonsApart, PlanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.legal_holds import Hold, HoldKind
-from pii_tracer.model.plan import Copy, Exemption, Gap, Mask, Override, PlannedHold
+from pii_tracer.model.plan import Exemption, Gap, Mask, Override, PlannedHold
 from pii_tracer.model.planned_requests import PlannedRequest
 from planners.copies.classification import Recognised, inputs_of
 from planners.gaps.copy_gap import gap_of
@@ -34,9 +34,10 @@ from planners.holds.held_copies import (
 )
 from planners.holds.hold_conflicts import backups_of_held, dangers, locked
 from planners.holds.partitions_elsewhere import partitions_of
+from planners.holds.unmatched_holds import unmatched, why_nothing
 from planners.keys.key_table_lineage import has_key
 from planners.locate.subject_survey import World
-from planners.step_drafts import NO_ROWS, CopyDraft, clone_origins, is_named, places_in_inventory, slug
+from planners.step_drafts import NO_ROWS, CopyDraft, clone_origins, is_named, places_in_inventory
 from planners.unique_ids import distinct_gaps
 
 # doubts about deleting rows that nobody deletes any more
@@ -140,7 +141,7 @@ def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[s
         held.empty.update(i.copy.id for i in found.origins if is_named(name, i.copy))
         if not items:
             if not places_in_inventory(name, world.inventory):
-                held.gaps.append(_unmatched(hold, name, _nothing(hold, name, found)))
+                held.gaps.append(unmatched(hold, name, why_nothing(hold, name, found)))
             continue
         others = sorted(asked - set(hold.requests)) if hold.requests else []
         if others:
@@ -156,20 +157,6 @@ def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[s
             held.gaps += [gap_of(item, GapKind.HOLD_KEEPS_REST, why, "the request store") for item in partitions]
 
 
-def _nothing(hold: Hold, name: str, found: Recognised) -> str:
-    """Why a name keeps nothing. A person keeps whole datasets, and no part of one."""
-    if hold.kind is HoldKind.OWN_REQUEST:
-        wholes = {i.copy.table or i.copy.location for i in found.items if _is_part(name, i.copy)}
-        if wholes:
-            return f"it is a part of {min(wholes)}, of which a person can keep only the whole"
-    return "nothing in the inventory has this name or place"
-
-
-def _is_part(name: str, copy: Copy) -> bool:
-    """Whether a name is that of a column of a copy, or of a place in it."""
-    return any(is_named(name[:end], copy) for end, letter in enumerate(name) if end and letter in "./")
-
-
 def _hold_item(hold: Hold, name: str, item: CopyDraft, held: Held) -> None:
     if not hold.columns and not hold.categories:
         kept = held.exempt.setdefault(item.copy.id, [])
@@ -177,7 +164,7 @@ def _hold_item(hold: Hold, name: str, item: CopyDraft, held: Held) -> None:
         return
     columns, missing = named_columns(hold, item)
     if missing:  # what was meant is not known, so that nothing may go
-        held.gaps.append(_unmatched(hold, name, f"it has no {', '.join(missing)}"))
+        held.gaps.append(unmatched(hold, name, f"it has no {', '.join(missing)}"))
         held.exempt.setdefault(item.copy.id, []).append(hold)
         return
     held.parts.setdefault(item.copy.id, []).append((hold, columns))
@@ -203,28 +190,12 @@ def _unique(items: list[CopyDraft], name: str, hold: Hold, world: World) -> list
     return items
 
 
-def _unmatched(hold: Hold, name: str, why: str) -> Gap:
-    return Gap(
-        id=f"gap-hold_unmatched-{slug(hold.id)}-{slug(name)}",
-        dataset=None,
-        kind=GapKind.HOLD_UNMATCHED,
-        reason=f"the hold {hold.id} names {name}, and {why}: data that it should keep may be erased{_way_out(hold)}",
-        evidence=cited(hold),
-    )
-
-
-def _way_out(hold: Hold) -> str:
-    if hold.kind is not HoldKind.OWN_REQUEST:
-        return ""
-    return "; if the name is wrong, `pii-tracer requests narrow REQUEST --take-back` it and `--keep` the right one"
-
-
 def _idle(held: Held) -> Iterable[Gap]:
     """What persons asked to keep, and of which no copy stays: what they meant is not known, or may be erased."""
     kept = {hold.id for copy_id in held.stays for hold in held.holds_of(copy_id)}
     told = {gap.id for gap in held.gaps}
     gaps = (
-        _unmatched(hold, name, "no copy of the persons' data is there")
+        unmatched(hold, name, "no copy of the persons' data is there")
         for hold in held.own
         if hold.id not in kept
         for name in hold.datasets

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import StoreError
@@ -16,6 +17,7 @@ from pii_tracer.lake.stores.hdfs.webhdfs import Room, WebHdfs
 from planners.copies.scan_evidence import HdfsRead
 
 _NO_ROOM = Room(None, None)
+_UNTOLD = frozenset({"AccessControlException", "IllegalArgumentException", "UnsupportedOperationException"})
 _OF_ENGINES = 10
 """Names that an engine adds to a table beside its data files: a commit, and files of metadata."""
 
@@ -35,13 +37,17 @@ def crowded(client: WebHdfs, files: Sequence[HdfsRead], room: Callable[[str], Ro
     """
     if not files:
         return None
-    found = [(folder, room(folder)) for folder in _ways_up(files)]
+    try:
+        found = [(folder, room(folder)) for folder in _ways_up(files)]
+    except StoreError as error:
+        return f"it is not known whether a quota has room for a rewrite: {error.what}"
     limited = [(folder, left) for folder, left in found if left != _NO_ROOM]
     if not limited:
         return None
+    size_of = cache(partial(_size, client))
     for folder, left in limited:
         try:
-            need = _need(client, [file for file in files if _is_in(file, folder)], by_engine)
+            need = _need(size_of, [file for file in files if _is_in(file, folder)], by_engine)
         except StoreError as error:
             return f"{folder} has a quota, and what a rewrite needs is not known: {error.what}"
         if left.names is not None and left.names < need.names:
@@ -53,11 +59,17 @@ def crowded(client: WebHdfs, files: Sequence[HdfsRead], room: Callable[[str], Ro
 
 
 def room_in(client: WebHdfs, folder: str) -> Room:
-    """What the quotas of a folder leave, as far as the user may look at them."""
+    """What the quotas of a folder leave, as far as the user may look at them and HDFS is new enough to tell.
+
+    Raises:
+        StoreError: HDFS does not answer, or not now.
+    """
     try:
         return client.room(folder)
-    except StoreError:
-        return _NO_ROOM
+    except StoreError as error:
+        if error.code in _UNTOLD:
+            return _NO_ROOM
+        raise
 
 
 def _told(folder: str, left: str, need: str) -> str:
@@ -67,8 +79,8 @@ def _told(folder: str, left: str, need: str) -> str:
     )
 
 
-def _need(client: WebHdfs, files: Iterable[HdfsRead], by_engine: bool) -> Need:
-    sizes = [_size(client, file) for file in files]
+def _need(size_of: Callable[[HdfsRead], int], files: Iterable[HdfsRead], by_engine: bool) -> Need:
+    sizes = [size_of(file) for file in files]
     if by_engine:
         return Need(len(sizes) + _OF_ENGINES, sum(sizes))
     return Need(1, max(sizes, default=0))

@@ -269,6 +269,27 @@ def test_a_hold_that_matches_nothing_is_a_gap() -> None:
     assert not plan.applyable
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "s3://b",
+        "s3://b/",
+        "s3a://b/p",
+        "s3n://b/p/",
+        "parquet.`s3://b/p`",
+        "s3://b/p/2026/1.parquet",
+        "s3a://b/p/dt=1/",
+    ],
+)
+def test_a_hold_around_or_in_a_copy_is_a_gap_that_names_the_copy(name: str) -> None:
+    """A waiver of a hold that has nothing to keep says something else, and does not count any more."""
+    near, far = (Lake(objects=objects).plan(hold(name)) for objects in ((archive(),), ()))
+    [told], [other] = ([g for g in plan.gaps if g.kind == "hold_unmatched"] for plan in (near, far))
+    assert "with which it has files in common" in told.reason
+    assert "nothing in the inventory has this name" in other.reason
+    assert told.seen != other.seen
+
+
 def test_a_hold_on_a_dataset_without_the_person_is_no_gap() -> None:
     lake = Lake(objects=(archive(of="prod.other"),), loose=("other",), seen={"/w/other": Evidence(1, 0, 0)})
     plan = lake.plan(hold("s3://b/p"))

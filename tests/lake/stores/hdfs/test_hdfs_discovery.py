@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from pii_tracer.app.stored_places.hdfs_quotas import crowded, room_in
 from pii_tracer.app.stored_places.hdfs_search import search_hdfs
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import NameNode
@@ -16,13 +18,14 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.base import StoreError
-from pii_tracer.lake.stores.hdfs.webhdfs import joined
+from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
+from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, joined
 from pii_tracer.lineage.graph.facts import Facts
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.scan.value_forms import build_patterns
-from planners.copies.scan_evidence import HdfsEvidence
+from planners.copies.scan_evidence import HdfsEvidence, HdfsRead
 from planners.gaps.copy_gaps import inventory_gaps
 from planners.locate.subject_survey import World
 from planners.stores.hdfs.places import hdfs_gap, untreated
@@ -195,6 +198,27 @@ def test_a_quota_without_room_for_a_rewrite_is_told_at_planning(
     assert told in why
     with pytest.raises(StoreError, match="QuotaExceeded"):
         hdfs.put(f"{root}/b.csv", OTHER)
+
+
+def test_a_connection_that_is_lost_is_no_folder_without_a_quota() -> None:
+    gone = WebHdfs("hdfs://ns", NameNodes(("http://127.0.0.1:9",), ""), "lake")
+    file = HdfsRead("/lake/a.csv", 1, 1, 1, "", holds=True)
+    why = crowded(gone, [file], partial(room_in, gone), by_engine=False)
+    assert why is not None
+    assert "it is not known whether a quota has room" in why
+
+
+def test_a_file_below_several_quotas_is_looked_at_once(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    above, asked = hdfs.folder(), list[str]()
+    hdfs.put(f"{above}/lake/a.csv", ROW)
+    for folder in (above, f"{above}/lake"):
+        hdfs.ask(folder, "SETQUOTA", namespacequota="1000")
+    rights = WebHdfs.rights
+    monkeypatch.setattr(WebHdfs, "rights", lambda self, path: asked.append(path) or rights(self, path))
+    client = WebHdfs(hdfs.uri, NameNodes((hdfs.webhdfs,), ""), SUPERUSER)
+    file = HdfsRead(f"{above}/lake/a.csv", len(ROW), 1, 1, "", holds=True)
+    assert crowded(client, [file], partial(room_in, client), by_engine=False) is None
+    assert asked == [file.path]
 
 
 def test_a_folder_without_the_person_needs_no_room(hdfs: Hdfs, tmp_path: Path) -> None:
