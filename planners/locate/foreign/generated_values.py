@@ -235,7 +235,7 @@ class _Reader:
         sources: Mapping[str, _Relation],
         ctes: Mapping[str, _Relation] | None = None,
     ) -> _Relation:
-        """The columns of a query by their names. A column can read those before it, where no table has one so called."""
+        """The columns of a query by their names. One may read those before it, where no table has one so called."""
         names = tuple(name for name, _ in shown)
         places = {name.lower(): number for number, name in reversed(list(enumerate(names)))}
 
