@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import sqlglot
 from sqlglot import exp
 
-from pii_tracer.lineage.sql.column_placement import of_files, partition_columns
+from pii_tracer.lineage.sql.column_placement import of_files, partition_values
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.relations import Field, Relation, table_field
 from pii_tracer.lineage.sql.scopes import Scope, Source
@@ -82,13 +82,14 @@ def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
     return Draft(effect, target, fields, unknown, like=like)
 
 
-def _laid(query: Query, place: str, target: str, parts: Sequence[str]) -> Draft:
+def _laid(query: Query, place: str, target: str, fixed: Sequence[tuple[str, str]]) -> Draft:
     """A table, or a partition of one, takes the files that lie at a place."""
     draft = whole(query, Effect.APPEND, place, target)
     columns = [c for c, _ in query.names.columns(target)]
-    if not columns:
-        return draft
-    return Draft(Effect.APPEND, target, of_files(query, target, place, columns, parts=parts), draft.unknown)
+    if columns:
+        draft.fields = of_files(query, target, place, columns, parts=[name for name, _ in fixed])
+    draft.fixed = list(fixed)
+    return draft
 
 
 def cloned(query: Query, clone: Clone) -> Draft:
@@ -125,6 +126,7 @@ def _choose(query: Query, move: Move, draft: Draft) -> None:
 def moved(query: Query, move: Move) -> Draft:
     """A whole table's columns come to another table or folder."""
     draft = whole(query, move.effect, _table(query, move.source), _table(query, move.target))
+    draft.fixed = list(move.fixed)
     if move.effect is Effect.CHANGE:
         _choose(query, move, draft)
     if move.effect is Effect.RENAME and draft.output is not None:
@@ -315,7 +317,7 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             rules += filled
             location = _placed(action)
             if location:
-                return _laid(query, path_table(location.rstrip("/")), target, partition_columns(node))
+                return _laid(query, path_table(location.rstrip("/")), target, partition_values(node))
             if isinstance(action, exp.SwapTable | exp.ReplacePartition) or action.find(exp.Query):
                 query.findings.opaque = True
                 query.findings.doubt(f"ALTER of {target} brings other data in, in a way that is not followed")

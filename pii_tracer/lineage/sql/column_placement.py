@@ -68,7 +68,19 @@ def of_files(
 
 def partition_columns(node: exp.Expression | None) -> list[str]:
     """The columns of `PARTITION (d = 1)`."""
-    return [part.this.name for part in node.find_all(exp.EQ)] if node is not None else []
+    return [name for name, _ in partition_values(node)]
+
+
+def partition_values(node: exp.Expression | None) -> list[tuple[str, str]]:
+    """The columns of `PARTITION (d = 1)` with their constants; an empty text where it is none."""
+    parts = node.find_all(exp.EQ) if node is not None else ()
+    return [(part.this.name, _text_of(part.expression)) for part in parts]
+
+
+def _text_of(value: exp.Expression) -> str:
+    sign = "-" if isinstance(value, exp.Neg) else ""
+    inner = value.this if sign else value
+    return f"{sign}{inner.name}" if isinstance(inner, exp.Literal) else ""
 
 
 def _by_fitting_names(query: Query, target: str, relation: Relation, columns: Sequence[str]) -> list[Field]:

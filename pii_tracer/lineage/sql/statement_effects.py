@@ -146,12 +146,14 @@ class Draft:
     """As of `Filling`."""
     fixed: list[tuple[str, str]] = field(default_factory=list)
     """Partition columns with the constants that they get."""
+    seen: bool = True
+    """Whether a planner that reads the text sees what the statement makes itself."""
 
     def filling(self, dialect: str) -> Filling:
         """What it says of columns that it does not fill itself."""
         comes = self.effect in (Effect.APPEND, Effect.REPLACE) and not self.unknown
         ways = self.ways if self.ways is not None else [with_values(self.fields)] if comes else []
-        made = (*made_in(self.fields, dialect), *self.fixed) if self.effect in _STORES else ()
+        made = (*made_in(self.fields, dialect if self.seen else ""), *self.fixed) if self.effect in _STORES else ()
         left = tuple(dict.fromkeys(self.left))
         return Filling(self.rules, tuple(dict.fromkeys(ways)), left, tuple(dict.fromkeys(made)), self.like)
 

@@ -8,7 +8,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.lineage.sql.column_placement import placed
+from pii_tracer.lineage.sql.column_placement import partition_columns, partition_values, placed
 from pii_tracer.lineage.sql.from_clauses import Ctes
 from pii_tracer.lineage.sql.multi_inserts import inserts
 from pii_tracer.lineage.sql.queries import Query
@@ -120,7 +120,7 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     draft.partly = bool(table.args.get("partition") or node.args.get("partition") or where)
     draft.ways = _ways(draft, body, static, query.dialect)
     draft.fields = [*with_computed(query, target, draft.fields), *(constant(n) for n in static)]
-    draft.fixed = [(item.this.name, _text_of(item.expression)) for item in _fixed(table)]
+    draft.fixed = partition_values(table.args.get("partition"))
     return draft
 
 
@@ -223,20 +223,7 @@ def _partitions(table: exp.Expression, dialect: str) -> tuple[list[str], list[st
     for item in clause.expressions if clause is not None else ():
         if not isinstance(item, exp.EQ) and dialect not in _NAMES_PARTITIONS:
             dynamic.append(item.name)
-    return [item.this.name for item in _fixed(table)], dynamic
-
-
-def _fixed(table: exp.Expression) -> list[exp.EQ]:
-    """The partition columns that get one value."""
-    clause = table.args.get("partition")
-    return [item for item in clause.expressions if isinstance(item, exp.EQ)] if clause is not None else []
-
-
-def _text_of(value: exp.Expression) -> str:
-    """A constant; empty where it is none."""
-    sign = "-" if isinstance(value, exp.Neg) else ""
-    inner = value.this if sign else value
-    return f"{sign}{inner.name}" if isinstance(inner, exp.Literal) else ""
+    return partition_columns(clause), dynamic
 
 
 def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, ctes: Ctes) -> list[tuple[str, Field]]:

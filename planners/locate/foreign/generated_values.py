@@ -15,8 +15,9 @@ from sqlglot import exp
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.number_keys import can_be_one
+from planners.locate.foreign.constant_values import becomes_one, text_of
 from planners.locate.sql.branch_identifiers import relations, table_name
-from planners.locate.sql.column_expressions import COUNTS, choices, fields_made
+from planners.locate.sql.column_expressions import COUNTS, PICKS, choices, fields_made
 from planners.locate.sql.column_references import Way, split, way_of
 from planners.locate.sql.spark_functions import compute
 from planners.locate.sql.statement_rows import Statement, parsed
@@ -127,6 +128,13 @@ class _Reader:
 
     def _rows(self, node: exp.Expression | None, ctes: Mapping[str, _Relation]) -> _Relation:
         inside = self._with(node, ctes)
+        if isinstance(node, exp.Subquery | exp.Table) and node.args.get("pivots"):
+            plain = node.copy()
+            plain.set("pivots", None)
+            rows = self._rows(plain, inside)
+            for pivot in node.args["pivots"]:
+                rows = _renamed(self._pivoted(rows, pivot), pivot)
+            return rows
         if isinstance(node, exp.Subquery):
             return _renamed(self._rows(node.this, inside), node)
         if isinstance(node, exp.Union):
@@ -179,6 +187,23 @@ class _Reader:
 
         return _Relation(called, of, kinds)
 
+    def _pivoted(self, rows: _Relation, pivot: exp.Pivot) -> _Relation:
+        """PIVOT makes columns of aggregates, UNPIVOT one column of several."""
+        turned = bool(pivot.args.get("unpivot"))
+        fields = [one for one in pivot.args.get("fields") or () if isinstance(one, exp.In)]
+        parts = [value for one in fields for value in one.expressions] if turned else pivot.expressions
+        kinds = frozenset[Kind]().union(*(self._kinds(part.unalias(), (), {"": rows}) for part in parts)) or _READ
+        used = {column.name.lower() for part in parts for column in part.find_all(exp.Column)}
+        used |= {one.this.name.lower() for one in fields}
+        kept = [name for name in rows.names or () if name.lower() not in used]
+        made = [one.this.name for one in fields] if turned else [c.name for c in pivot.args.get("columns") or ()]
+        made += [one.name for one in pivot.expressions] if turned else []
+
+        def of(way: Way) -> Kinds:
+            return rows.kinds(way) if way[0] in {name.lower() for name in kept} else kinds
+
+        return _Relation((*kept, *made) if rows.names is not None and made else None, of, rows.somewhere | kinds)
+
     def _select(self, node: exp.Select, ctes: Mapping[str, _Relation]) -> _Relation:
         sources = {alias: self._rows(item, ctes) for alias, item, _ in relations(node)}
         for lateral in node.args.get("laterals") or ():
@@ -188,6 +213,8 @@ class _Reader:
         for projection in node.expressions:
             if projection.is_star:
                 only = projection.table.lower() if isinstance(projection, exp.Column) else ""
+                if only and only not in sources:
+                    untold.append(_fields_of(tuple(part.name.lower() for part in projection.parts[:-1]), sources))
                 for alias, rows in sources.items():
                     if only in ("", alias):
                         shown += [(name, exp.column(name, table=alias)) for name in rows.names or ()]
@@ -208,14 +235,20 @@ class _Reader:
         sources: Mapping[str, _Relation],
         ctes: Mapping[str, _Relation] | None = None,
     ) -> _Relation:
-        by_name = {name.lower(): value for name, value in reversed(shown)}
+        """The columns of a query by their names. One may read those before it, where no table has one so called."""
+        names = tuple(name for name, _ in shown)
+        places = {name.lower(): number for number, name in reversed(list(enumerate(names)))}
 
-        def kinds(way: Way) -> Kinds:
-            value = by_name.get(way[0])
-            return self._kinds(value, way[1:], sources, ctes) if value is not None else _READ
+        def at(number: int, fields: Way) -> Kinds:
+            def before(way: Way) -> Kinds:
+                return at(places[way[0]], way[1:])
 
-        somewhere = frozenset[Kind]().union(*(self._kinds(value, (), sources, ctes) for _, value in shown))
-        return _Relation(tuple(name for name, _ in shown), kinds, somewhere)
+            earlier = tuple(name for name in names[:number] if places[name.lower()] < number)
+            around = {**sources, _EARLIER: _Relation(earlier, before)} if sources and earlier else sources
+            return self._kinds(shown[number][1], fields, around, ctes)
+
+        somewhere = frozenset[Kind]().union(*(at(number, ()) for number in range(len(shown))))
+        return _Relation(names, lambda way: at(places[way[0]], way[1:]) if way[0] in places else _READ, somewhere)
 
     def _kinds(
         self,
@@ -232,8 +265,22 @@ class _Reader:
         way = way_of(value)
         if way is not None:
             return _resolved(way, fields, sources)
-        if isinstance(value, exp.Window | exp.Filter | exp.Alias | exp.Paren | exp.Cast | exp.JSONFormat):
+        text = text_of(value)
+        if text is not None:
+            return _MADE if can_be_one(text, self.keys) else _CONSTANT
+        if isinstance(value, exp.Cast):
+            kinds = of(value.this)
+            return kinds | _MADE if Kind.CONSTANT in kinds and becomes_one(value, self.keys) else kinds
+        if isinstance(value, exp.Window | exp.Filter | exp.Alias | exp.Paren | exp.JSONFormat):
             return of(value.this)
+        if isinstance(value, PICKS):  # lag and lead may have a value for rows without another
+            return of(value.this) | (of(value.args["default"]) if value.args.get("default") else frozenset())
+        if isinstance(value, exp.Array | exp.Explode):
+            return frozenset[Kind]().union(*map(of, value.iter_expressions())) or _CONSTANT
+        if isinstance(value, exp.Nvl2):
+            return of(value.args["true"]) | (of(value.args["false"]) if value.args.get("false") else _CONSTANT)
+        if isinstance(value, exp.Exists) and isinstance(value.this, exp.Query):
+            return _MADE if any(can_be_one(truth, self.keys) for truth in ("true", "false")) else _CONSTANT
         if isinstance(value, exp.Coalesce | exp.If | exp.Case | exp.Nullif):
             return (
                 frozenset[Kind]().union(*(of(branch) for branch in choices(value) if branch is not None)) or _CONSTANT
@@ -246,14 +293,11 @@ class _Reader:
         if isinstance(value, exp.Subquery):
             rows = self._rows(value.this, ctes or {})
             return rows.kinds((rows.names[0].lower(),)) if rows.names else rows.somewhere
-        if isinstance(value, COUNTS):
+        if isinstance(value, (*COUNTS, exp.Grouping, exp.GroupingId)):
             return _MADE
-        if isinstance(value, exp.Literal | exp.Neg | exp.Boolean) and not value.find(exp.Column, exp.Func):
-            text = f"-{value.this.name}" if isinstance(value, exp.Neg) else value.name or str(value.this)
-            return _MADE if can_be_one(text, self.keys) else _CONSTANT
         if isinstance(value, _OF_TEXTS) and not fields and value.find(exp.Column, exp.Query) is None:
             return self._computed(value)
-        return _READ if fields else _together(value, [of(child) for child in value.iter_expressions()])
+        return _together(value, [self._kinds(child, (), sources, ctes) for child in value.iter_expressions()])
 
     def _computed(self, value: exp.Expression) -> Kinds:
         """What a function makes of constants."""
@@ -266,7 +310,7 @@ class _Reader:
 
 _OF_TEXTS = (exp.Concat, exp.DPipe, exp.Lower, exp.Upper, exp.Trim)
 _PLAIN = (
-    exp.Literal, exp.Null, exp.Boolean, exp.Interval, exp.Var, exp.DataType, exp.Neg, exp.Concat, exp.DPipe, exp.Lower,
+    exp.Literal, exp.Null, exp.Boolean, exp.Interval, exp.Var, exp.DataType, exp.Concat, exp.DPipe, exp.Lower,
     exp.Upper, exp.Trim, exp.Array, exp.Tuple, exp.Explode, exp.Posexplode, exp.Inline, exp.Uuid, exp.Identifier,
     exp.Star,
 )  # fmt: skip
@@ -289,9 +333,26 @@ def _resolved(way: Way, fields: Way, sources: Mapping[str, _Relation]) -> Kinds:
     rest = (*rest, *fields)
     if alias is not None:
         return sources[alias].kinds(rest)
-    having = [rows for rows in sources.values() if rows.names and rest[0] in [name.lower() for name in rows.names]]
-    having = having or [rows for rows in sources.values() if rows.names is None]
+    tables = [rows for alias, rows in sources.items() if alias != _EARLIER]
+    having = [rows for rows in tables if _has(rows, rest[0])]
+    if not having:
+        earlier = sources.get(_EARLIER)
+        having = [rows for rows in tables if rows.names is None]
+        having += [earlier] if earlier is not None and _has(earlier, rest[0]) else []
     return frozenset[Kind]().union(*(rows.kinds(rest) for rows in having)) or _READ
+
+
+_EARLIER = "#earlier"
+"""The columns of a query before the one at hand, among its sources."""
+
+
+def _has(rows: _Relation, column: str) -> bool:
+    return column in [name.lower() for name in rows.names or ()]
+
+
+def _fields_of(way: Way, sources: Mapping[str, _Relation]) -> _Relation:
+    """The fields of a struct, as `s.*` shows them."""
+    return _Relation(None, lambda inner: _resolved(way, inner, sources), _resolved(way, (), sources))
 
 
 def _renamed(rows: _Relation, item: exp.Expression) -> _Relation:

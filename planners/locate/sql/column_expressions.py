@@ -57,7 +57,7 @@ class Place:
     instead: frozenset[tuple[str, ...]] = frozenset()
 
 
-_PICKS = (
+PICKS = (
     exp.Max, exp.Min, exp.First, exp.Last, exp.AnyValue, exp.FirstValue, exp.LastValue, exp.Mode,
     exp.ArgMax, exp.ArgMin, exp.Lag, exp.Lead, exp.NthValue,
 )  # fmt: skip
@@ -172,7 +172,7 @@ class _Look:
         if isinstance(node, COUNTS):
             for place in self._inside(node):
                 yield Place(fate=Fate.COUNTED, through=place.through)
-        elif isinstance(node, _PICKS):
+        elif isinstance(node, PICKS):
             default = node.args.get("default")  # of the rows for which lag and lead find none
             sides = [list(self.places(side)) if side is not None else [] for side in (node.this, default)]
             nothing = isinstance(node, exp.Lag | exp.Lead | exp.NthValue) and not all(sides)

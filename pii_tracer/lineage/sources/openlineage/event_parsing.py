@@ -33,8 +33,8 @@ class Part(NamedTuple):
     told: outputs whose columns it tells. edges: source, target, subtype, masking. members: source, dataset, subtype.
     sql: text and dialect (empty where none is given). code: languages of source code that is not SQL.
     engines: what ran it, in small letters. checked: inputs whose values were only checked. kept: outputs into which no
-    rows come: they are dropped, emptied, renamed or altered. unread: what the producer says it could not read itself.
-    wrong: what could not be read, and of which dataset.
+    rows come: they are dropped, emptied, renamed or altered. made: columns of which it says that they come from none.
+    unread: what the producer says it could not read itself. wrong: what could not be read, and of which dataset.
     """
 
     job: str
@@ -48,6 +48,7 @@ class Part(NamedTuple):
     engines: frozenset[str]
     checked: frozenset[Id]
     kept: frozenset[Id]
+    made: frozenset[Field]
     unread: frozenset[str]
     wrong: frozenset[tuple[Id | None, str]]
 
@@ -57,6 +58,8 @@ class Dataset(NamedTuple):
 
     id: Id
     facets: Mapping[str, Any]
+    rows: int | None = None
+    """How many came in, where the event says it."""
 
 
 class Draft:
@@ -74,6 +77,7 @@ class Draft:
         self.engines: set[str] = set()
         self.checked: set[Id] = set()
         self.kept: set[Id] = set()
+        self.made: set[Field] = set()
         self.unread: set[str] = set()
         self.wrong: set[tuple[Id | None, str]] = set()
 
@@ -82,7 +86,8 @@ class Draft:
         f = frozenset
         return Part(
             self.job, f(self.inputs), f(self.outputs), f(self.told), f(self.edges), f(self.members), f(self.sql),
-            f(self.code), f(self.engines), f(self.checked), f(self.kept), f(self.unread), f(self.wrong),
+            f(self.code), f(self.engines), f(self.checked), f(self.kept), f(self.made), f(self.unread),
+            f(self.wrong),
         )  # fmt: skip
 
     def of(self, dataset: Id | None) -> Wrong:
@@ -229,7 +234,15 @@ def is_checked(item: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
 def dataset_of(item: Mapping[str, Any], what: str, draft: Draft) -> Dataset | None:
     """A dataset with its facets; one without a name is told."""
     id_ = _id(item, what, draft.of(None))
-    return Dataset(id_, facets_of(item, draft.of(id_))) if id_ else None
+    return Dataset(id_, facets_of(item, draft.of(id_)), _rows(item)) if id_ else None
+
+
+def _rows(item: Mapping[str, Any]) -> int | None:
+    """https://openlineage.io/docs/spec/facets/dataset-facets/output-dataset-facets/output_statistics"""
+    found: Any = item
+    for name in ("outputFacets", "outputStatistics", "rowCount"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, int) else None
 
 
 def _id(value: Mapping[str, Any], what: str, wrong: Wrong) -> Id | None:
@@ -268,7 +281,8 @@ _NO_ROWS = frozenset({"DROP", "TRUNCATE", "RENAME", "ALTER"})
 def columns_told(dataset: Dataset, draft: Draft) -> None:
     """The `columnLineage` facet: https://openlineage.io/docs/spec/facets/dataset-facets/column_lineage_facet."""
     wrong = draft.of(dataset.id)
-    if str(dataset.facets.get("lifecycleStateChange", {}).get("lifecycleStateChange")).upper() in _NO_ROWS:
+    change = str(dataset.facets.get("lifecycleStateChange", {}).get("lifecycleStateChange")).upper()
+    if (change in _NO_ROWS and not dataset.rows) or (change == "CREATE" and dataset.rows == 0):
         draft.kept.add(dataset.id)
     facet = dataset.facets.get("columnLineage", {})
     for column, entry in a_map(facet.get("fields"), "columnLineage.fields", wrong).items():
@@ -277,8 +291,11 @@ def columns_told(dataset: Dataset, draft: Draft) -> None:
         draft.told.add(dataset.id)
         entry = a_map(entry, "columnLineage.fields entry", wrong)
         old = a_text(entry.get("transformationType"), "transformationType", wrong).upper()
-        for source in a_list(entry.get("inputFields"), "inputFields", wrong):
+        sources = list(a_list(entry.get("inputFields"), "inputFields", wrong))
+        for source in sources:
             _edge(source, old, (*dataset.id, column), draft, wrong)
+        if not sources:
+            draft.made.add((*dataset.id, column))
     for source in a_list(facet.get("dataset"), "columnLineage.dataset", wrong):
         _member(source, dataset.id, draft, wrong)
 

@@ -55,7 +55,8 @@ _EVERY = 20_000
 class Run:
     """What some runs of a job say. sql: texts, each with the dialect that the event names or its engine has.
 
-    checked, kept, unread: as of `Part`. wrong: what of it could not be read, and of which dataset.
+    checked, made, unread: as of `Part`. kept: outputs of which every event says so. wrong: what of it could not be
+    read, and of which dataset.
     """
 
     proof: Proof
@@ -70,6 +71,7 @@ class Run:
     code: tuple[str, ...]
     checked: frozenset[DatasetId]
     kept: frozenset[DatasetId]
+    made: frozenset[ColumnId]
     unread: tuple[str, ...]
     wrong: tuple[tuple[DatasetId | None, str], ...]
 
@@ -348,6 +350,7 @@ class _Finish:
         named = "" if shape.ended is Ended.DECLARED else "run "
         first, last = ((at, named + run) for at, run in (shape.first, shape.last))
         ids = partial(_together, parts, self.dataset)
+        told = {target for p in parts for _, target, _, _ in p.edges}
         return Run(
             proof=Proof("openlineage", job, first, last, shape.runs),
             ended=shape.ended,
@@ -363,7 +366,8 @@ class _Finish:
             ),
             sql=texts_of(parts),
             checked=ids("checked"),
-            kept=ids("kept"),
+            kept=ids("kept") - {self.dataset(id_) for p in parts for id_ in p.outputs - p.kept},
+            made=frozenset(self.column(c) for c in set().union(*(p.made for p in parts)) - told),
             unread=tuple(sorted(set().union(*(p.unread for p in parts)))),
             code=tuple(sorted(set().union(*(p.code for p in parts)))),
             wrong=tuple((self.dataset(d) if d else None, r) for p in parts for d, r in p.wrong),

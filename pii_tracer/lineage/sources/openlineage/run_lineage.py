@@ -41,6 +41,8 @@ def tell_run(run: Run, ledger: Ledger) -> None:
         inputs = run.inputs - {output}
         if inputs:  # without them an empty table was made, or constants went in
             ledger.job(run.proof.job, None, inputs, output, run.proof)
+        if made := tuple(sorted((c.column, "") for c in run.made if c.dataset == output)):
+            ledger.job(run.proof.job, None, inputs, output, run.proof, filled=made)
     for dataset in run.inputs:
         ledger.columns.setdefault(dataset, ())
 

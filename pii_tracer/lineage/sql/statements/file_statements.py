@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from pii_tracer.lineage.sql.column_placement import of_files, partition_columns, placed
+from pii_tracer.lineage.sql.column_placement import of_files, partition_columns, partition_values, placed
 from pii_tracer.lineage.sql.queries import Query
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.text.table_names import path_table
@@ -39,7 +39,9 @@ def copied(query: Query, node: exp.Copy) -> Draft:
     if isinstance(source, exp.Subquery):
         relation = query.relation(source)
         fields = placed(query, target, relation, columns, loose=loose)
-        return drafted(query, Effect.APPEND, target, relation, fields)
+        draft = drafted(query, Effect.APPEND, target, relation, fields)
+        draft.seen = False
+        return draft
     if isinstance(source, exp.Table):
         query.findings.followed.add(id(source))
         return _loaded(query, target, query.names.of(source), columns, named=_by_name(query, node))
@@ -112,7 +114,9 @@ def loaded(query: Query, node: exp.LoadData) -> Draft:
         return Draft(Effect.APPEND, target)
     source = path_table(inpath.name.rstrip("/"))
     parts = partition_columns(node.args.get("partition"))
-    return _loaded(query, target, source, [c for c, _ in query.names.columns(target)], parts)
+    draft = _loaded(query, target, source, [c for c, _ in query.names.columns(target)], parts)
+    draft.fixed = partition_values(node.args.get("partition"))
+    return draft
 
 
 def _loaded(

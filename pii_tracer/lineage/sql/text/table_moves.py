@@ -22,7 +22,8 @@ class Move:
     """All columns of `source` come to `target`. Names are as written; a path is without its quotes.
 
     only, without: the columns of the source that come, or that do not, where the statement lists them. versions: what
-    says since when a row of the target holds, where it keeps versions; empty if it keeps none.
+    says since when a row of the target holds, where it keeps versions; empty if it keeps none. fixed: the columns of
+    the partition that comes, with their constants.
     """
 
     effect: Effect
@@ -31,6 +32,7 @@ class Move:
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     versions: str = ""
+    fixed: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ _EXCHANGE = rf"ALTER\s+TABLE\s+{_A}\s+EXCHANGE\s+{_PARTITION}WITH\s+TABLE\s+{_B}
 _FORMS = (
     # https://cwiki.apache.org/confluence/display/Hive/LanguageManual+ImportExport
     _form(rf"EXPORT\s+TABLE\s+{_A}\s*{_PARTITION}TO\s+{_PATH}", Effect.REPLACE, ("a", "path")),
-    _form(rf"IMPORT\s+(?:EXTERNAL\s+)?TABLE\s+{_A}\s*{_PARTITION}FROM\s+{_PATH}", Effect.REPLACE, ("path", "a")),
+    _form(
+        rf"IMPORT\s+(?:EXTERNAL\s+)?TABLE\s+{_A}\s*(?P<part>{_PARTITION})FROM\s+{_PATH}", Effect.REPLACE, ("path", "a")
+    ),
     # Hive moves the partition from the table named last; other engines exchange it
     _form(_EXCHANGE, Effect.APPEND, ("b", "a"), dialects=frozenset({"hive", "spark", "databricks", "spark2"})),
     _form(_EXCHANGE, Effect.APPEND, ("b", "a"), ("a", "b")),
@@ -111,6 +115,7 @@ _SEQUENCE = re.compile(
     r"\bSEQUENCE\s+BY\s+(?P<by>.+?)\s*(?:\b(?:COLUMNS|STORED|TRACK)\b|;|$)", re.IGNORECASE | re.DOTALL
 )
 _KEEPS_VERSIONS = re.compile(r"\bSTORED\s+AS\s+SCD\s+TYPE\s+2\b", re.IGNORECASE)
+_FIXED = re.compile(r"`?(?P<column>\w+)`?\s*=\s*(?P<quote>['\"]?)(?P<value>[^,'\")]*)(?P=quote)")
 _NOTHING_NEW = re.compile(
     rf"^\s*(?:RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO|UNDROP|REFRESH\s+MATERIALIZED\s+VIEW)\b",
     re.IGNORECASE,
@@ -147,7 +152,9 @@ def moves_of(text: str, dialect: str) -> tuple[Move, ...] | None:
         found = form.pattern.match(text) if form.dialects is None or dialect in form.dialects else None
         if found:
             names = {k: v for k, v in found.groupdict().items() if v is not None}
-            return tuple(_listed(Move(form.effect, names[a], names[b]), text[found.end() :]) for a, b in form.ways)
+            fixed = tuple(one.group("column", "value") for one in _FIXED.finditer(names.get("part", "")))
+            moves = [Move(form.effect, names[a], names[b], fixed=fixed) for a, b in form.ways]
+            return tuple(_listed(move, text[found.end() :]) for move in moves)
     for name, conversion in _conversions():
         if found := conversion.match(text):
             source = found["source"]

@@ -64,6 +64,26 @@ def test_no_rows_come_in_where_the_table_changes(change: str) -> None:
     assert doubts(KEYS, event(named("prod.out", lifecycleStateChange={"lifecycleStateChange": change}))) == ()
 
 
+def test_rows_come_in_where_it_changes_if_another_event_of_the_run_says_so() -> None:
+    dropped, created = (named("prod.out", lifecycleStateChange={"lifecycleStateChange": c}) for c in ("DROP", "CREATE"))
+    assert doubts(KEYS, event(dropped, state="START"), event(created)) == ("foreign_keys",)
+    assert doubts(KEYS, event(dropped, state="START"), event(named("prod.out"))) == ("foreign_keys",)
+    emptied = named("prod.out", lifecycleStateChange={"lifecycleStateChange": "TRUNCATE"})
+    assert doubts(KEYS, event({**emptied, "outputFacets": {"outputStatistics": {"rowCount": 9}}})) == ("foreign_keys",)
+
+
+def test_no_rows_come_in_where_an_empty_table_is_made() -> None:
+    created = named("prod.out", lifecycleStateChange={"lifecycleStateChange": "CREATE"})
+    assert doubts(KEYS, event({**created, "outputFacets": {"outputStatistics": {"rowCount": 0}}})) == ()
+
+
+@pytest.mark.parametrize("column", ["id", "w"])
+def test_columns_that_come_from_none_are_made_by_the_job(column: str) -> None:
+    assert doubts(KEYS, event(named("prod.out", columnLineage={"fields": {column: {"inputFields": []}}}))) == (
+        "foreign_keys",
+    )
+
+
 def test_a_text_that_is_followed_tells_what_was_written() -> None:
     texts = {"sql": {"query": "CREATE TABLE IF NOT EXISTS prod.out (id BIGINT, w STRING)"}}
     assert doubts(KEYS, event(named("prod.out"), of_job=texts)) == ()
