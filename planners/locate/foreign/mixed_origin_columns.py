@@ -59,6 +59,7 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
         others += [f"values that {where} makes or writes itself" for where in sorted(rivals.makers)]
         silent = rivals.silent.union(_silent(found, world, carriage.dataset, column))
         others += [f"something that the job {job} does not report" for job in sorted(silent)]
+        others += _shared(found, derived)
         if others:
             named = unknown or {ColumnId(dataset=carriage.dataset, column=column)} if silent else unknown
             gaps.append(
@@ -75,6 +76,13 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
                 )
             )
     return gaps
+
+
+def _shared(found: Survey, derived: Collection[tuple[str, str]]) -> list[str]:
+    """What tells no persons apart, in a column beside keys: it can be somebody else's key."""
+    blind = sorted({origin for origin, expression in derived if found.derived[origin, expression].blind})
+    mixed = blind and not all(found.derived[at].blind for at in derived)
+    return [f"what is made of {origin}, which does not tell persons apart" for origin in blind] if mixed else []
 
 
 def _same_persons(found: Survey, world: World, unknown: Collection[ColumnId]) -> str:

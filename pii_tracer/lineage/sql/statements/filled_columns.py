@@ -55,7 +55,7 @@ def _of_constraint(name: str, kind: object) -> list[tuple[str, str]]:
 
 
 def default_of(name: str, value: object) -> list[tuple[str, str]]:
-    """A column with its default; nothing for NULL, a drawn UUID, and what other columns decide."""
+    """A column with its default, or the constants that others decide about; nothing for NULL and a drawn UUID."""
     sign = ""
     while isinstance(value, exp.Paren | exp.Cast | exp.Neg):
         sign, value = ("-" if isinstance(value, exp.Neg) else sign), value.this
@@ -65,7 +65,15 @@ def default_of(name: str, value: object) -> list[tuple[str, str]]:
         return [(name, f"{sign}{value.name or value.sql()}")]
     if isinstance(value, exp.Anonymous) and value.name.lower() in DRAWN:
         return []
-    return [] if reads_columns(value) else [(name, "")]
+    if not reads_columns(value):
+        return [(name, "")]
+    branches: list[object] = []
+    if isinstance(value, exp.Coalesce):
+        branches = [value.this, *value.expressions]
+    elif isinstance(value, exp.If | exp.Case | exp.Nvl2):
+        branches = [branch.args.get("true") for branch in (value, *(value.args.get("ifs") or ()))]
+        branches += [value.args.get("false"), value.args.get("default")]
+    return [one for branch in branches for one in default_of(name, branch)]
 
 
 def reads_columns(value: exp.Expression) -> bool:
