@@ -6,14 +6,14 @@ import re
 
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.legal_holds import Hold, HoldKind
+from pii_tracer.model.locations import is_s3, object_uri
 from pii_tracer.model.plan import Copy, Gap
 from planners.copies.classification import Recognised
 from planners.holds.held_copies import cited
 from planners.step_drafts import is_named, slug
 
-_S3A = re.compile(r"^s3[an]://")
 _BY_PLACE = re.compile(r"\w+\.`(.+)`")
-"""A place as Spark names a table without a catalog: parquet.`s3://bucket/folder`."""
+"""A place as Spark names a table without a catalog: parquet.`/folder/of/files`."""
 
 
 def why_nothing(hold: Hold, name: str, found: Recognised) -> str:
@@ -53,7 +53,10 @@ def _folder(name: str) -> str:
     """A place with one slash at its end, however it is written."""
     by_place = _BY_PLACE.fullmatch(name)
     place = by_place[1] if by_place else name
-    return f"{_S3A.sub('s3://', place).rstrip('/')}/"
+    if is_s3(place):  # in any of its schemes
+        bucket, _, key = place.partition("://")[2].partition("/")
+        place = object_uri(bucket, key)
+    return f"{place.rstrip('/')}/"
 
 
 def _way_out(hold: Hold) -> str:
