@@ -167,6 +167,7 @@ def _noted(source: str, entity: tuple[str, str], outputs: set[DatasetId], one: _
         code=() if entity[0] in _SQL_ALONE else (entity[0] or "unknown",),
         checked=frozenset(),
         kept=frozenset(),
+        made=frozenset(),
         unread=(),
         wrong=(),
     )
