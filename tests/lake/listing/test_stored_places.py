@@ -65,7 +65,8 @@ def test_a_root_has_nothing_of_what_is_declared_in_it_and_is_named(world: World,
     made = estate(world.endpoint_url, roots=[root], **tables(t=("parquet", f"{root}/t")))
     found, missing = listed(made, tmp_path)
     assert {name: (place.kind, [f.size for f in files]) for name, (place, files) in found.items()} == {
-        root: (PlaceKind.SEARCHED, [16]),
+        root: (PlaceKind.SEARCHED, []),
+        f"{root}/u": (PlaceKind.SEARCHED, [16]),
         f"{root}/t": (PlaceKind.ARCHIVE, [16]),
     }
     assert [one.where for one in missing] == [f"{root}/"]
