@@ -165,6 +165,7 @@ def _run(source: str, entity: tuple[str, str], outputs: set[DatasetId], one: _To
         code=code,
         checked=frozenset(),
         kept=frozenset(),
+        made=frozenset(),
         unread=(),
         wrong=(),
     )
