@@ -49,6 +49,6 @@ def becomes_one(cast: exp.Cast, keys: Collection[str]) -> bool:
 def _is_beyond(text: str, bits: int) -> bool:
     """Whether a number does not fit a type: what engines leave of it is another one."""
     try:
-        return bool(abs(Decimal(text.strip())) >= 2 ** (bits - 1))
+        return abs(Decimal(text.strip())) >= Decimal(2) ** (bits - 1)
     except InvalidOperation:
         return False

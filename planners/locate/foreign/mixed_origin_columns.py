@@ -82,7 +82,7 @@ def _shared(found: Survey, derived: Collection[tuple[str, str]]) -> list[str]:
     """What tells no persons apart, in a column beside keys: it can be somebody else's key."""
     blind = sorted({origin for origin, expression in derived if found.derived[origin, expression].blind})
     mixed = blind and not all(found.derived[at].blind for at in derived)
-    return [f"what is made of {origin}, which does not tell persons apart" for origin in blind] if mixed else []
+    return [f"what is made of {origin}, the same for several persons" for origin in blind] if mixed else []
 
 
 def _same_persons(found: Survey, world: World, unknown: Collection[ColumnId]) -> str:

@@ -152,7 +152,7 @@ def moves_of(text: str, dialect: str) -> tuple[Move, ...] | None:
         found = form.pattern.match(text) if form.dialects is None or dialect in form.dialects else None
         if found:
             names = {k: v for k, v in found.groupdict().items() if v is not None}
-            fixed = tuple((str(one["column"]), str(one["value"])) for one in _FIXED.finditer(names.get("part", "")))
+            fixed = tuple((one["column"], one["value"]) for one in _FIXED.finditer(names.get("part", "")))
             moves = [Move(form.effect, names[a], names[b], fixed=fixed) for a, b in form.ways]
             return tuple(_listed(move, text[found.end() :]) for move in moves)
     for name, conversion in _conversions():
