@@ -203,7 +203,7 @@ def _new_row(node: exp.Insert) -> str:
 _FILLS_LEADING = frozenset({"postgres", "redshift", "materialize", "risingwave"})
 """Dialects in which INSERT without a list of columns fills the first ones
 (https://www.postgresql.org/docs/current/sql-insert.html)."""
-_NULL_IS_COUNTED = frozenset({"mysql", "singlestore", "sqlite", "doris", "starrocks"})
+_NULL_IS_COUNTED = frozenset({"mysql", "singlestore", "sqlite", "doris", "starrocks", "oracle"})
 """Dialects in which a counted column has a number of its own where NULL is written, as an outer join may do."""
 _SKIPS_COUNTED = frozenset({"tsql", "fabric", "redshift"})
 """Dialects in which INSERT without a list of columns passes over identities
