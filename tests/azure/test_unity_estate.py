@@ -92,6 +92,12 @@ class Estate(CloudEstate):
             if not (there and state.folder):
                 yield key, "live" if there else "past", state.data
 
+    def of_strangers(self) -> list[tuple[str, str, bytes]]:
+        """What the account keeps of the tables of people like the person. Where it keeps versions, a file that is
+        created and filled afterwards has an empty one.
+        """
+        return [one for one in self.states() if "/strangers/" in one[0]]
+
     def make(self, *, by_spark: bool) -> None:
         """A file of a Delta table's log has a snapshot."""
         delta(self.shop, "lake/users", ALL)
@@ -159,7 +165,7 @@ def test_an_estate_of_twenty_one_tables_is_erased_though_the_run_is_killed(estat
     estate.declare_the_copy()
     code, plan = estate.plan(estate.agreed(estate.drafted()))
     assert (code, [gap["id"] for gap in plan["gaps"]]) == (ExitCode.DONE, [SEEN])
-    shop, before = estate.owner, estate.rows()
+    shop, before, strangers = estate.owner, estate.rows(), estate.of_strangers()
     assert estate.left(tmp_path / "before") != []
     code, result = estate.erased_though_killed()
     if estate.waits:
@@ -174,7 +180,10 @@ def test_an_estate_of_twenty_one_tables_is_erased_though_the_run_is_killed(estat
     assert after == without_her(before)
     assert after != before
     assert estate.left(tmp_path / "after") == []
-    assert azure.kept() == []
+    assert estate.of_strangers() == strangers
+    past = [one for one in strangers if one[1] == "past"]
+    assert [one for one in estate.states() if one[1] == "past"] == past
+    assert azure.kept() == [data for _, _, data in past], "no blocks that nobody committed"
     assert leaks(HER, [shop.base / "state", shop.base / "apart.log"]) == []
     assert leaks(Person((KEY, TOKEN)), [shop.base]) == []
     shop.put("lake/bills/later.orc", as_bytes("orc", HERS))
