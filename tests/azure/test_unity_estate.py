@@ -93,8 +93,8 @@ class Estate(CloudEstate):
                 yield key, "live" if there else "past", state.data
 
     def of_strangers(self) -> list[tuple[str, str, bytes]]:
-        """What the account keeps of the tables of people like the person. Versions stay: where an account keeps them,
-        each file has an empty one from its creation.
+        """What the account keeps of the tables of people like the person. Where it keeps versions, a file that is
+        created and filled afterwards has an empty one.
         """
         return [one for one in self.states() if "/strangers/" in one[0]]
 
