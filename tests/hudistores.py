@@ -89,7 +89,8 @@ def hold(data: bytes) -> bool:
 def made_by_hand(*people: tuple[str, str], at: str = "20261101000000000", **properties: str) -> dict[str, bytes]:
     """The files of a copy-on-write table of version 6 with one commit, by their paths. properties: with `_` for dots."""
     name = f"5a1f3c52-0000-4000-8000-000000000001-0_0-1-1_{at}.parquet"
-    columns = {f"_hoodie_{one}": [""] * len(people) for one in ("commit_time", "commit_seqno", "record_key")}
+    columns = {f"_hoodie_{one}": [""] * len(people) for one in ("commit_time", "commit_seqno")}
+    columns |= {"_hoodie_record_key": [f"row {n}" for n in range(len(people))]}
     columns |= {f"_hoodie_{one}": [""] * len(people) for one in ("partition_path", "file_name")}
     columns |= {"uid": [uid for uid, _ in people], "mail": [mail for _, mail in people]}
     sink = io.BytesIO()
