@@ -246,7 +246,7 @@ def test_what_the_estate_file_lacks_is_told_and_what_it_says_then_is_enough(esta
     told = {(gap["kind"], gap["evidence"].partition(":")[0]): gap["reason"] for gap in plan["gaps"]}
     assert code == ExitCode.INCOMPLETE
     assert {kind for kind, _ in told} == {"remote_table", "table_text"}, told
-    assert "files below a root of the estate lie in S3" in told["remote_table", "s3"]
+    assert "a folder of data files lies in S3 and is not erased" in told["remote_table", "s3"]
     orders = told["table_text", "catalog aws.prod.orders"]
     assert "old versions" in orders
     assert "column statistics" in orders
