@@ -234,7 +234,7 @@ SEEDED = (
     Seeded(
         2,
         "a finished run is executed again",
-        put(runner._Run, "_finished_before", lambda _: False),
+        put(runner, "came_to_its_end", lambda *_: False),
         runs.test_runs_in_the_plans_order_and_twice_does_nothing,
     ),
     Seeded(
