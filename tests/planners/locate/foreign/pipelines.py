@@ -17,7 +17,6 @@ from typing import Any
 import duckdb
 
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.config.subjects import Identifier, Subject
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
@@ -28,15 +27,8 @@ from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage, follow
 from planners.locate.subject_survey import Survey, World, survey
 from tests.lineage.harvesting import harvest
-from tests.planners.estates import columns, dataset
+from tests.planners.estates import PERSON, columns, dataset
 
-PERSON = Subject(
-    name="person",
-    source="prod.users",
-    key="user_id",
-    identifiers=(Identifier(column="email", category="email"), Identifier(column="phone", category="phone")),
-    record_keys=("order_id",),
-)
 USERS: dict[str, tuple[str, ...]] = {
     "user_id": ("1", "2", "3"),
     "email": ("u1@x.example", "u2@x.example", "u3@x.example"),
