@@ -14,6 +14,8 @@ _SEPARATORS = (";", "\t", "|")
 _NAME = re.compile(r"[^\W\d][\w .()/-]{0,63}")
 """What a column may be called. A mail, a number and a date are none."""
 
+_SOMEBODY = re.compile(r"[^\W\d_a-z]\w*([ -][^\W\d_a-z]\w*)+")
+"""What names of persons look like."""
 _DIGITS = re.compile(r"\d{3}")
 _NOTHING = frozenset(
     {
@@ -115,7 +117,8 @@ def _split(heads: Sequence[str], separator: str) -> list[list[list[str]]]:
 
 def _is_header(files: Sequence[Sequence[Sequence[str]]]) -> bool | None:
     """Whether the first lines have the names of columns; None where they look like names, and so does all below, or
-    a name may be a value of somebody. Where one column alone tells, it has to be called as columns are.
+    a name may be a value of somebody. One column that tells has to be called as columns are: in words of any language,
+    the first person's row may say that nothing is known.
     """
     first = files[0][0]
     alike = all(_NAME.fullmatch(cell) for rows in files for cell in rows[0])
@@ -129,7 +132,9 @@ def _is_header(files: Sequence[Sequence[Sequence[str]]]) -> bool | None:
         told = [cell for cell in cells if not _is_nothing(cell)]
         if told and not any(_NAME.fullmatch(cell) for cell in told):
             telling.append(name)
-    return True if len(telling) > 1 or any(map(_is_known, telling)) else None
+        elif told and "name" not in words_of(name).split() and all(map(_SOMEBODY.fullmatch, (name, *told))):
+            return None
+    return True if any(map(_is_known, telling)) else None
 
 
 def _is_nothing(cell: str) -> bool:

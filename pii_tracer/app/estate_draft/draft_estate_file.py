@@ -39,6 +39,7 @@ from planners.draft.folders_around import development_roots
 from planners.draft.lineage_hints import writers_of
 from planners.draft.subject_guesses import SubjectGuess, guess_subjects
 from planners.draft.table_names import names_of
+from planners.draft.telling_names import without_telling_names
 
 _AGREED = frozenset({HdfsKind.SNAPSHOT, HdfsKind.TEMPORARY})
 
@@ -120,6 +121,12 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
         estate = unfinished_estate(name, places, warehouses, declared, dev_roots, texts)
         found, paths = look(estate, base, say), EstatePaths(estate, base)
         sampled, unread = sampled_tables(estate, found, paths, say)
+    sampled, telling = without_telling_names(sampled)
+    if telling:
+        notes.append(
+            f"{counted(telling, 'column')} or fields of files whose names look like values of persons: the draft names"
+            " none of them. Say in `tables` which tables have the persons; `pii-tracer inventory` shows the tables"
+        )
     subjects = guess_subjects(sampled, lineage.of_tables(found, declared, paths, base))
     archives, further = guessed_archives(estate, found, declared, subjects[0].source if subjects else None)
     notes += further

@@ -163,3 +163,18 @@ def test_no_encoding_is_guessed_that_not_every_file_can_have(tmp_path: Path, fil
     assert [table.encoding for table in estate.catalogs["spark_catalog"].tables if table.encoding] == []
     told = "1 folder of CSV that is not UTF-8" in (tmp_path / "one/pii-tracer.yaml").read_text()
     assert told is any("Анна".encode("windows-1251") in data for data in files.values())
+
+
+def test_no_name_of_a_field_that_may_be_somebodys_value_is_drafted(tmp_path: Path) -> None:
+    """JSON whose objects are called by persons: their mails and names stand where names of columns do."""
+    lake = tmp_path / "lake"
+    people = {"customer_uuid": UUIDS, "phone": [row["phone"] for row in STRUCT], "user_id": ["zqasha", "b", "c", "d"]}
+    write_deltalake(lake / "crm/customers", pa.table(people | {"email": MAILS}))
+    objects = {"prefs": {MAILS[0]: {"uuid": UUIDS[0]}}, "lists": [{MAILS[1]: UUIDS[1]}], "nicks": {"Zqasha": UUIDS[2]}}
+    for folder, there in objects.items():
+        (lake / "events" / folder).mkdir(parents=True)
+        (lake / "events" / folder / "e.json").write_text(json.dumps({"n": 1, "by": there}) + "\n")
+    made(tmp_path, "--discover", str(lake))
+    text = (tmp_path / "pii-tracer.yaml").read_text(encoding="utf-8")
+    assert not [value for value in (*MAILS, *UUIDS, "zqasha") if value in text.casefold()]
+    assert "3 columns or fields of files whose names look like values of persons" in " ".join(text.split())

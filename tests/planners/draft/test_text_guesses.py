@@ -29,6 +29,10 @@ TEXTS = [
     (["Asha;mobile;pending\nBen;mail;5\n"], None),
     (["Asha;none;n/a\nBen;5;6\n"], None),
     (["c-123;id;mail\n5;6;a@x.example\n"], None),
+    (["Asha Rao;unbekannt;keine\nBen Kim;1990-01-01;+49 30 1234567\nJo Li;1991-02-03;+49 30 7654321\n"], None),
+    (["Asha Rao;kA;offen\nBen Kim;17;+49 30 1234567\nJo Li;18;+49 30 7654321\n"], None),
+    (["Asha Rao;no date\nBen Kim;1990-01-01\nJo Li;1991-02-03\n"], None),
+    (["Full Name;Date\nBen Kim;1990-01-01\nJo Li;1991-02-03\n"], TextGuess(";", True, ("Full Name", "Date"), False)),
     (["name;mail\nAsha Rao;none\nBen Kim;a@x.example\n"], TextGuess(";", True, ("name", "mail"), False)),
 ]
 
