@@ -33,6 +33,7 @@ _PATH_TABLE = re.compile(rf"^(?:{'|'.join(sorted(PATH_FORMATS))}|path)\.`(?P<pat
 
 _STORES = ("s3://", "gs://", "gcs://", "abfss://", "abfs://", "wasbs://", "wasb://", "oss://")
 _PARTITION = re.compile(r"/[^/=]+=[^/]*/*$")
+_FIRST_PARTITION = re.compile(r"/[^/=]+=")
 _WITHIN = re.compile(r"^[^=]+=|[*?\[{]")
 """A partition of a table (Hive's layout), or a pattern of paths within it."""
 
@@ -129,8 +130,12 @@ class Identities:
         return self.normal(f"{scheme}://{bucket}", key)
 
     def without_partitions(self, path: str) -> str:
-        """A path or URI without the segments `key=value` at its end that say nothing of which dataset it is."""
+        """A path or URI without the segments `key=value` at its end that say nothing of which dataset it is. Of one that
+        is in no store, nobody knows which do: it ends before the first.
+        """
         meant = self.of_path(path)
+        if meant.namespace == "file" or not is_place(meant):
+            return path[: found.start()] if (found := _FIRST_PARTITION.search(path)) else path
         while _PARTITION.search(path) and self.of_path(shorter := path.rstrip("/").rpartition("/")[0]) == meant:
             path = shorter
         return path

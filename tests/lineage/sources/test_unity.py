@@ -302,6 +302,16 @@ def test_a_path_of_a_workspace_is_no_place_in_a_store_and_none_of_this_machine(t
     assert kinds(harvested(tmp_path, [row("main.sales.people", path)], more=more)) == ["no_columns"]
 
 
+@pytest.mark.parametrize("place", ["/Volumes/main/raw", "dbfs:/mnt/raw", "/mnt/raw"])
+@pytest.mark.parametrize("file", ["", "/", "/day=1", "/part-0.csv"])
+def test_no_name_of_a_partition_is_in_the_graph_nor_kept(tmp_path: Path, place: str, file: str) -> None:
+    rows = [row("main.sales.people", f"{place}/user=asha.rao@mail.example{file}")]
+    found = harvested(tmp_path, rows)
+    assert "asha.rao" not in str([found.graph.gaps, sorted(map(str, found.graph.datasets()))])
+    with serving(rows) as space:
+        assert {f.target.path for f in fetched(space, tmp_path).flows["uc"].seen if f.target} == {place}
+
+
 def test_a_name_that_nobody_explains_is_a_gap(tmp_path: Path) -> None:
     assert "unresolved_name" in kinds(harvested(tmp_path, [row("main.sales.people", "main.old.gone")]))
 

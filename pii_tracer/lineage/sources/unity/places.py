@@ -70,7 +70,8 @@ class Places:
             return named
         if stored is not None:
             return stored
-        made = DatasetId(namespace=UNRESOLVED, name=end.path or end.name)
+        path = self._ledger.identities.without_partitions(end.path)
+        made = DatasetId(namespace=UNRESOLVED, name=path or end.name)
         joined = self._ledger.identities.normal(made.namespace, made.name)  # by a line of `same`
         if _in_store(joined):
             return joined
