@@ -130,8 +130,8 @@ class Identities:
         return self.normal(f"{scheme}://{bucket}", key)
 
     def without_partitions(self, path: str) -> str:
-        """A path or URI without the segments `key=value` at its end that say nothing of which dataset it is. Of one that
-        is in no store, nobody knows which do: it ends before the first.
+        """A path or URI without the segments `key=value` at its end that say nothing of which dataset it is. Of one
+        that is in no store, nobody knows which do: it ends before the first.
         """
         meant = self.of_path(path)
         if meant.namespace == "file" or not is_place(meant):
