@@ -14,6 +14,7 @@ from typing import cast
 from sqlglot import exp
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.lineage.sql.expressions import children
 from pii_tracer.model.number_keys import can_be_one
 from planners.locate.foreign.constant_values import becomes_one, text_of
 from planners.locate.sql.branch_identifiers import relations, table_name
@@ -297,7 +298,9 @@ class _Reader:
             return _MADE
         if isinstance(value, _OF_TEXTS) and not fields and value.find(exp.Column, exp.Query) is None:
             return self._computed(value)
-        return _together(value, [self._kinds(child, (), sources, ctes) for child in value.iter_expressions()])
+        # as lineage has it: what only decides which value comes is none, so that DECODE of constants makes them
+        going_in = [child for child, kind in children(value) if kind.type == "DIRECT"]
+        return _together(value, [self._kinds(child, (), sources, ctes) for child in going_in])
 
     def _computed(self, value: exp.Expression) -> Kinds:
         """What a function makes of constants."""
