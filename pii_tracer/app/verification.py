@@ -266,7 +266,7 @@ class Verification:
         from pii_tracer.app.stored_places import object_reading as stored_places
 
         if is_hdfs(copy.location):
-            return hdfs_places.look(self.estate, copy, self._patterns(copy))
+            return hdfs_places.look(self.estate, copy, self._patterns(copy), self.searchers)
         return stored_places.look(self.estate, copy, self._patterns(copy), self.searchers)
 
     def objects(self, copy: Copy) -> ByteVerdict:

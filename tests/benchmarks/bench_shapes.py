@@ -8,10 +8,11 @@ column admits, against what the search finds in it. Run: `make bench-shapes`.
 
 from __future__ import annotations
 
+import argparse
 import resource
 import tempfile
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from random import Random
@@ -166,6 +167,7 @@ def patterns_of(person: list[str]) -> Patterns:
     return Patterns(
         KeySet(name=name, origin=f"customers.{name}", weak=name == "user_id", values=(("someone", value),))
         for name, value in zip(("user_id", "email", "phone"), person, strict=True)
+        if value
     )
 
 
@@ -234,15 +236,13 @@ def column_bytes(file: Path, places: Collection[Place] | None = None) -> int:
     return sum(meta.row_group(group).column(index).total_compressed_size for group, index in wanted)
 
 
-def estate_share(estate: Path, ledger: ScanLedger) -> str:
-    """How much of the sample estate's column chunks a second customer's search leaves out."""
-    users = {user.user_id: user for user in populate(datetime.now(timezone.utc)).users}
-    for customer in (PERSON, SECOND_PERSON):
-        user, kept = users[customer], KeptShapes(ledger)
-        patterns = patterns_of([str(user.user_id), user.pan, user.phone])
+def left_out(root: Path, ledger: ScanLedger, persons: Sequence[Patterns]) -> str:
+    """How much of the column chunks below a folder the last person's search leaves out, after those of the others."""
+    for patterns in persons:
+        kept = KeptShapes(ledger)
         whole = left = chunks = 0
-        for name, file in walk_files(estate):
-            scan = FileLook(estate, keeper=kept)((name, file), patterns)
+        for name, file in walk_files(root):
+            scan = FileLook(root, keeper=kept)((name, file), patterns)
             if scan.decoded_as == "parquet":
                 places = kept.left.get(scan.sha256, frozenset())
                 whole, left, chunks = (
@@ -251,20 +251,52 @@ def estate_share(estate: Path, ledger: ScanLedger) -> str:
                     chunks + len(places),
                 )
     return (
-        f"sample estate: {chunks} of {chunks + kept.reading.chunks} column chunks left out for the second customer,"
-        f" {left / whole:.0%} of their bytes"
+        f"{chunks} of {chunks + kept.reading.chunks} column chunks left out for the second customer, {left / whole:.0%} of"
+        f" their {whole / 2**20:.0f} MiB"
     )
+
+
+def estate_share(estate: Path, ledger: ScanLedger) -> str:
+    """`left_out` of the sample estate, for its second customer."""
+    users = {user.user_id: user for user in populate(datetime.now(timezone.utc)).users}
+    people = [users[customer] for customer in (PERSON, SECOND_PERSON)]
+    return left_out(estate, ledger, [patterns_of([str(user.user_id), user.pan, user.phone]) for user in people])
+
+
+def tpcds_share(root: Path, ledger: ScanLedger, *, numbers: bool) -> str:
+    """`left_out` of TPC-DS in Parquet. numbers: whether customers are searched by the numbers that the facts have, too."""
+    file = root / "customer.parquet"
+    rows = (
+        pq.read_table(file, columns=["c_customer_sk", "c_customer_id", "c_email_address"]).slice(4_711, 2).to_pylist()
+    )
+    values = [list(map(str, row.values())) for row in rows]
+    return left_out(root, ledger, [patterns_of(one) if numbers else patterns_of(["", *one[1:]]) for one in values])
 
 
 def main() -> None:
     """Print the lines that docs/benchmarks.md shows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--tpcds", type=Path, help="only TPC-DS in Parquet, in this folder (`tpcgen-cli tpcds parquet`)"
+    )
+    folder = parser.parse_args().tpcds
+    if folder is not None:
+        with tempfile.TemporaryDirectory() as base:
+            for numbers in (True, False):
+                file = Path(base) / f"ledger-{numbers}.sqlite"
+                ledger = ScanLedger(file, b"k" * 32, lambda: datetime.now(timezone.utc), print, with_shapes=True)
+                print(
+                    f"TPC-DS, numbers of customers {numbers}: {tpcds_share(folder, ledger, numbers=numbers)}",
+                    flush=True,
+                )
+        return
     with tempfile.TemporaryDirectory() as base:
         built = Path(base) / "estate"
         build_estate([str(built)])
         ledger = ScanLedger(
             Path(base) / "ledger.sqlite", b"k" * 32, lambda: datetime.now(timezone.utc), print, with_shapes=True
         )
-        print(estate_share(built, ledger))
+        print(f"sample estate: {estate_share(built, ledger)}")
     began = time.perf_counter()
     pairs, with_person = draw_pairs(PAIRS)
     print(

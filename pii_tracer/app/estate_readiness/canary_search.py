@@ -151,7 +151,7 @@ def search(
     short = any(key_set.weak for one in found.sought for key_set in one.key_sets)
     in_s3 = search_places(inventory, estate, patterns, short, say, searchers=searchers)
     evidence = {**scan_estate(inventory, patterns, readings, say, searchers), **in_s3.tables}
-    hdfs = search_hdfs(inventory, estate, patterns, short, say)
+    hdfs = search_hdfs(inventory, estate, patterns, short, say, searchers=searchers)
     evidence |= {place: seen.evidence for place, seen in hdfs.items() if seen.evidence}
     # of places without tables it is only known that some canary is in them
     others = {place: (seen.found, bool(seen.unread)) for place, seen in in_s3.places.items()}

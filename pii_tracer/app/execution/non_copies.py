@@ -126,7 +126,7 @@ def _in_places(looks: Verification, inventory: Inventory) -> Iterator[ByteVerdic
     from pii_tracer.app.stored_places import object_reading as stored_places
 
     given = (looks.estate, looks.plan, inventory, looks.patterns, looks.marks)
-    yield from hdfs_places.elsewhere(*given)
+    yield from hdfs_places.elsewhere(*given, looks.searchers)
     yield from stored_places.elsewhere(*given, looks.searchers)
 
 

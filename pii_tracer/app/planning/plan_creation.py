@@ -280,7 +280,7 @@ def make_plan(
     searchers = searchers_with_ledger(settings, estate, say)
     searched = search_places(inventory, estate, patterns, short, say, numbers, whole, searchers)
     inventory = left_alone(inventory, searched.why)
-    hdfs = search_hdfs(inventory, estate, patterns, short, say, numbers, whole)
+    hdfs = search_hdfs(inventory, estate, patterns, short, say, numbers, whole, searchers)
     tables = {state.location for state in inventory.tables}
     stored = search_object_places(inventory, estate, patterns, as_of, say, numbers, whole, searchers)
     folders = {p: s.evidence for found in (hdfs, stored) for p, s in found.items() if s.evidence and p not in tables}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
@@ -10,8 +10,8 @@ from itertools import chain
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.stored_places.bare_folders import Names, declared_names, folder_in_hdfs
+from pii_tracer.app.stored_places.hdfs_files import HdfsLook, HeldFile, held
 from pii_tracer.app.stored_places.hdfs_quotas import crowded, room_in
-from pii_tracer.app.stored_places.hdfs_reading import fetch
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
@@ -19,14 +19,14 @@ from pii_tracer.config.hdfs import NameNode, as_declared
 from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lake.stores.hdfs.discovery import places_in_hdfs
-from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
+from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import Room, WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
 from pii_tracer.scan.false_bound_hits import without_explained
-from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.referenced_files import named_files
+from pii_tracer.scan.referenced_files import named_files, names_files
+from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.stores.stored_files import unread_file
 from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
@@ -51,8 +51,13 @@ def search_hdfs(
     say: Callable[[str], None],
     numbers: OtherNumbers | None = None,
     whole: WholeKeys = NO_WHOLE_KEYS,
+    searchers: Searchers = THREADS,
 ) -> dict[str, HdfsEvidence]:
-    """Search every place in HDFS. short: whether a short number is looked for."""
+    """Search every place in HDFS. short: whether a short number is looked for.
+
+    Raises:
+        ScanError: as `LedgerSearchers.search`.
+    """
     known = (p.location for p in inventory.hdfs if p.kind in (HdfsKind.TABLE, HdfsKind.FOLDER))
     wanted, names = places_in_hdfs(estate, known), declared_names(estate)
     tables = {state.location: state for state in inventory.tables if state.in_hdfs}
@@ -65,7 +70,7 @@ def search_hdfs(
         state = tables.get(str(place.location))
         bare = cache(partial(_bare, client, place, names))
         mine = whole.at_folder(mine, bare) if place.kind is HdfsKind.FOLDER else mine
-        looked = list(several(partial(_look, client, estate.hdfs, mine, wanted, place), place.files))
+        looked = _looked(client, estate.hdfs, mine, wanted, place, searchers)
         if state:
             told = _of_table(state, _explained(looked, place), place, short, mine)
             told = replace(told, unseen=whole.match(state) is not None)
@@ -120,33 +125,50 @@ def _below(place: HdfsPlace, looked: Iterable[_Looked]) -> list[FileScan]:
     return named_below(f"{place.location.path.lstrip('/')}/", (one.scan for one in looked))
 
 
-def _look(
+def _looked(
     client: WebHdfs,
     name_nodes: Sequence[NameNode],
     patterns: Patterns,
     wanted: Sequence[HdfsLocation],
     place: HdfsPlace,
-    file: HdfsFile,
-) -> _Looked:
-    """One file; nothing in a snapshot is ever written."""
-    name = file.path.lstrip("/")
-    if name.endswith("/"):
-        return _Looked(scan_bytes(name, b"", patterns))
-    kept = place.kind is HdfsKind.SNAPSHOT
+    searchers: Searchers,
+) -> list[_Looked]:
+    """Every file of a place. What a file names is read from its bytes each time."""
+    named: dict[str, frozenset[str]] = {}
+
+    def take(file: HeldFile, data: memoryview) -> Iterator[str]:
+        try:
+            named[file.key] = frozenset(named_files(file.key.lstrip("/"), data))
+        except Exception as error:  # decoders of many families
+            yield f"it is unknown which files it names ({type(error).__name__})"
+
+    def remembers(file: HeldFile) -> bool:
+        return not names_files(file.key.lstrip("/"))
+
+    def told(found: tuple[HeldFile, FileScan]) -> _Looked:
+        file, scan = found
+        read = _read_of(client, place, file, scan)
+        if isinstance(read, EstateError | OSError):
+            return _Looked(unread_file(file.key.lstrip("/"), read, patterns))
+        places = {one: _in_estate(client, name_nodes, one, wanted) for one in named.get(file.key, ())}
+        return _Looked(scan, read, list(places.values()).count(None), frozenset(p.path for p in places.values() if p))
+
+    look = HdfsLook(client, place, "/", takes=take, remembers=remembers)
+    return list(several(told, searchers.search(look, held(client, place.files, searchers), patterns)))
+
+
+def _read_of(
+    client: WebHdfs, place: HdfsPlace, file: HeldFile, scan: FileScan
+) -> HdfsRead | EstateError | OSError | None:
+    """A file whose bytes were searched, with its checksum where a step may work on it: nothing in a snapshot is ever
+    written. None of an empty folder, and of a file that cannot be read."""
+    if file.key.endswith("/") or not scan.sha256:
+        return None
+    wanted = place.kind is not HdfsKind.SNAPSHOT and (scan.hits or place.kind is HdfsKind.FOLDER)
     try:
-        data = fetch(client, file, kept)
-        scan = scan_bytes(name, data, patterns, place.searched_as(file.path))
-        checksum = client.checksum(file.path) if not kept and (scan.hits or place.kind is HdfsKind.FOLDER) else ""
+        return HdfsRead(*file.file, checksum=client.checksum(file.key) if wanted else "", holds=bool(scan.hits))
     except (EstateError, OSError) as error:
-        return _Looked(unread_file(name, error, patterns))
-    read = HdfsRead(*file, checksum=checksum, holds=bool(scan.hits))
-    try:
-        named = set(named_files(name, data))
-    except Exception as error:  # decoders of many families
-        why = f"it is unknown which files it names ({type(error).__name__})"
-        return _Looked(scan.model_copy(update={"unread": (*scan.unread, why)}), read)
-    places = {one: _in_estate(client, name_nodes, one, wanted) for one in named}
-    return _Looked(scan, read, list(places.values()).count(None), frozenset(p.path for p in places.values() if p))
+        return error
 
 
 def _in_estate(

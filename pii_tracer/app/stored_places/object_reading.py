@@ -163,7 +163,9 @@ def look(estate: Estate, copy: Copy, patterns: Patterns, searchers: Searchers = 
     place = place_now(estate, location).model_copy(update={"text": text_of(copy.facts)})
     whole = patterns.comparing(key_columns(copy.places, kind=copy.format))
     ledger = searchers.ledger if isinstance(searchers, LedgerSearchers) else None
-    rows = RowCounts(copy, place, whole, ledger) if counts_rows(copy) and not copy.stored_table else None
+    rows = None
+    if counts_rows(copy) and not copy.stored_table:
+        rows = RowCounts(copy, location.store, place, tuple(place.of_state(VersionState.LIVE)), whole, ledger)
     files = _read(versioned_store(estate, location), place, whole, searchers, rows=rows)
     unlisted = tuple(_soft_deleted(place, patterns))
     if not copy.stored_table:

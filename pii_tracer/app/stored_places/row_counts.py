@@ -8,12 +8,14 @@ tell only how many there are together. It holds for the same bytes, values, colu
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from typing import Protocol
 
-from pii_tracer.lake.stores.object_places.places import ObjectPlace
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.incremental_search import disagreement
@@ -26,24 +28,49 @@ _KEPT_AFTER = 1_000
 """So many objects are written down at once: what was counted is known though the search of the place stops."""
 
 
+class Stored(Protocol):
+    """A version of an object, or a file, as it was listed (`StoredVersion`)."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def state(self) -> VersionState: ...
+
+    @property
+    def identity(self) -> str | None: ...
+
+
+class RowPlace(Protocol):
+    """Where they lie (`ObjectPlace`)."""
+
+    def rows_of(self, key: str, /) -> FileText | None: ...
+
+
 @dataclass
 class RowCounts:
-    """The rows of a copy's objects. ledger: None where everything is read. found: by key, of those that were counted or
-    are known. new: the entries that are to be written down."""
+    """The rows of a copy's objects. store: as the ledger calls it; live: what stands in the place now. ledger: None
+    where everything is read. found: by key, of those that were counted or are known. new: the entries that are to be
+    written down."""
 
     copy: Copy
-    place: ObjectPlace
+    store: str
+    place: RowPlace
+    live: Sequence[Stored]
     patterns: Patterns
     ledger: ScanLedger | None = None
     found: dict[str, Rows] = field(default_factory=dict)
     new: list[tuple[bytes, str]] = field(default_factory=list)
 
-    def counts(self, version: StoredVersion) -> bool:
+    def counts(self, version: Stored) -> bool:
         """Whether the rows of a version are counted: old ones are nobody's rows any more."""
         live = version.state is VersionState.LIVE and version.size > 0
         return live and counts_rows_of(self.copy, self.place.rows_of(version.key))
 
-    def knows(self, version: StoredVersion) -> bool:
+    def knows(self, version: Stored) -> bool:
         """Whether the rows of a version need not be counted: they are not, or an earlier search counted them."""
         if not self.counts(version):
             return True
@@ -51,7 +78,7 @@ class RowCounts:
             self.found[version.key] = rows
         return rows is not None
 
-    def take(self, version: StoredVersion, data: memoryview) -> None:
+    def take(self, version: Stored, data: memoryview) -> None:
         """Count the rows of a version that was read.
 
         Raises:
@@ -67,7 +94,7 @@ class RowCounts:
                 self.ledger.distrust()
                 raise disagreement(self.patterns.mask(version.key))
 
-    def of(self, version: StoredVersion, scan: FileScan) -> Rows | None:
+    def of(self, version: Stored, scan: FileScan) -> Rows | None:
         """The rows of a version that was searched; None where they are not counted, or not all of it could be read."""
         if scan.unread or not scan.sha256 or not self.counts(version):
             return None
@@ -92,14 +119,12 @@ class RowCounts:
         search = self.ledger.search_names(self.patterns)[0]
         about = sha256(self.copy.model_dump_json().encode()).hexdigest()  # a copy of many files is long
         return {
-            v.key: self.ledger.rows_name(
-                f"{self.place.location.store}\0{v.key}", v.identity, search, self._read_as(v, about)
-            )
-            for v in self.place.of_state(VersionState.LIVE)
+            v.key: self.ledger.rows_name(f"{self.store}\0{v.key}", v.identity, search, self._read_as(v, about))
+            for v in self.live
             if v.identity is not None and self.counts(v)
         }
 
-    def _read_as(self, version: StoredVersion, about: str) -> str:
+    def _read_as(self, version: Stored, about: str) -> str:
         text = self.place.rows_of(version.key)
         return f"{about}\0{text.model_dump_json()}" if text else about
 

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
-from pii_tracer.app.stored_places import hdfs_reading, object_reading
+from pii_tracer.app.stored_places import hdfs_files, object_reading
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.base import Absent
 from pii_tracer.lake.stores.hdfs.discovery import places_now, trash_now
@@ -139,7 +139,7 @@ def _in_hdfs(
     for kind, file in ((place.kind, file) for place in places for file in place.files):
         if file.size:  # a file keeps its id when it is appended to, or renamed, and in snapshots
             name = file.path.removeprefix(location.prefix)
-            data = hdfs_reading.fetch(client, file, kind is HdfsKind.SNAPSHOT)
+            data = hdfs_files.fetch(client, file, kind is HdfsKind.SNAPSHOT)
             write = mark(keyed, file.file_id)
             yield WrittenFile(patterns.mask(name), file.size, write, _moment(file.modified / 1000), contents([data]))
 

@@ -9,10 +9,11 @@ from typing import IO
 from executors.formats.plain_files.parquet_surgery.recipe import File, Recipe
 
 _AT_ONCE = 1 << 20
+_SHORTER = "a file became shorter while it was copied"
 
 
-def assemble(recipe: Recipe, files: Mapping[File, IO[bytes]], sink: IO[bytes]) -> None:
-    """Write the new file into an empty sink.
+def assemble(recipe: Recipe, files: Mapping[File, IO[bytes] | memoryview], sink: IO[bytes]) -> None:
+    """Write the new file into an empty sink. files: open, or their bytes where they are in memory.
 
     Raises:
         OSError: as the file system says, or a file ends before the recipe does.
@@ -28,7 +29,13 @@ def assemble(recipe: Recipe, files: Mapping[File, IO[bytes]], sink: IO[bytes]) -
     sink.flush()
 
 
-def _copy(source: IO[bytes], extent: range, sink: IO[bytes], at: int) -> None:
+def _copy(source: IO[bytes] | memoryview, extent: range, sink: IO[bytes], at: int) -> None:
+    if isinstance(source, memoryview):
+        if extent.stop > len(source):
+            raise OSError(_SHORTER)
+        sink.seek(at)
+        sink.write(source[extent.start : extent.stop])
+        return
     sink.flush()
     done = _system_copy(source, extent, sink, at)
     source.seek(extent.start + done)
@@ -36,7 +43,7 @@ def _copy(source: IO[bytes], extent: range, sink: IO[bytes], at: int) -> None:
     while done < len(extent):
         read = source.read(min(_AT_ONCE, len(extent) - done))
         if not read:
-            raise OSError("a file became shorter while it was copied")
+            raise OSError(_SHORTER)
         sink.write(read)
         done += len(read)
 

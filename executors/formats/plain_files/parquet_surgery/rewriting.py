@@ -46,9 +46,9 @@ class Persons:
 
 @dataclass(frozen=True)
 class Original:
-    """A Parquet file that is open: as a stream, as its bytes, and for Arrow."""
+    """A Parquet file that is open: as a stream, as its bytes, and for Arrow. stream: None of bytes in memory."""
 
-    stream: IO[bytes]
+    stream: IO[bytes] | None
     data: memoryview
     opened: Opened
 
@@ -64,9 +64,7 @@ class Original:
     @classmethod
     def in_memory(cls, data: bytes) -> Original:
         """Of bytes."""
-        return cls(
-            io.BytesIO(data), memoryview(data), lambda **options: pq.ParquetFile(pa.BufferReader(data), **options)
-        )
+        return cls(None, memoryview(data), lambda **options: pq.ParquetFile(pa.BufferReader(data), **options))
 
     @classmethod
     @contextmanager
@@ -107,7 +105,7 @@ def write_again(old: Original, sink: IO[bytes], scratch: Callable[[], IO[bytes]]
     try:
         with scratch() as made:
             found = _recipe(old, made, persons)
-            assemble(found, {File.SOURCE: old.stream, File.SCRATCH: made}, sink)
+            assemble(found, {File.SOURCE: old.stream or old.data, File.SCRATCH: made}, sink)
             return found
     except Unsuited as unsuited:
         parquet_rewrite.write(old.opened, sink, persons.match, persons.keys, persons.mask)

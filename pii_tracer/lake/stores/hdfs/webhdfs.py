@@ -89,6 +89,18 @@ class Rights(NamedTuple):
     listed: bool
 
 
+class Blocks(NamedTuple):
+    """What a file is made of. is_open: somebody writes it: its last block is not finished.
+
+    made_of: its blocks, each with its generation stamp. HDFS changes no byte of a finished block without another stamp:
+    who appends, cuts or writes anew gets others. Empty of a file without blocks, or where the NameNode does not tell.
+    """
+
+    is_open: bool
+    size: int
+    made_of: str
+
+
 class Room(NamedTuple):
     """What the quotas of a folder leave: names of files and folders, bytes of all replicas; None without a quota."""
 
@@ -180,10 +192,20 @@ class WebHdfs:
 
     def is_open(self, path: str) -> bool:
         """Whether somebody writes the file: its last block is not finished."""
+        return self.blocks(path).is_open
+
+    def blocks(self, path: str) -> Blocks:
+        """What a file is made of now. Raises Absent: no such file."""
         told = self._told("it cannot be looked at", path, "GET_BLOCK_LOCATIONS", "LocatedBlocks")
         if not isinstance(told, dict) or not isinstance(told.get("isUnderConstruction"), bool):
             raise self._odd(path)
-        return bool(told["isUnderConstruction"])
+        try:
+            size, found = int(told["fileLength"]), [item["block"] for item in told["locatedBlocks"]]
+            parts = [(_text(b["blockPoolId"]), int(b["blockId"]), int(b["generationStamp"])) for b in found]
+            whole = sum(int(b["numBytes"]) for b in found) >= size
+        except (KeyError, TypeError, ValueError):
+            size, parts, whole = -1, [], False
+        return Blocks(told["isUnderConstruction"], size, json.dumps(parts) if parts and whole else "")
 
     def read(self, path: str, first: int, at_most: int) -> bytes:
         """Bytes of a file from an offset on. Raises Absent: no such file."""
