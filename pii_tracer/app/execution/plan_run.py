@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.approvals import approval_files, read_approval
 from pii_tracer.app.execution.executor_value_search import finds
-from pii_tracer.app.execution.journal_rollback_check import refuse_gone, refuse_unlike
+from pii_tracer.app.execution.journal_rollback_check import begun_with, refuse_gone, refuse_unlike
 from pii_tracer.app.execution.live_step_output import Teller
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.execution.run_journal_facts import facts_of, now, verification_of
@@ -80,14 +80,13 @@ def start_run(
             todo="`pii-tracer check` names them; close or waive each gap, remove what blocks a copy, then plan again",
         )
     _, policy_file = settings.policy(policy)
-    found = list(approvals) or approval_files(plan_file)
     info = RunInfo(
         plan_id=loaded.plan.plan_id,
         plan_digest=loaded.digest,
         plan_file=str(real_path(plan_file)),
         estate_file=str(real_path(settings.estate_file)),
         policy_file=str(real_path(policy_file)),
-        approvals=tuple(str(real_path(p)) for p in found),
+        approvals=tuple(str(real_path(p)) for p in list(approvals) or approval_files(plan_file)),
         trusted=str(real_path(trusted)) if trusted else None,
         state=str(real_path(settings.state)),
         **more,
@@ -156,6 +155,7 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
         now=now(),
         consumed=consumed,
         run=folder.path.name,
+        begun=begun_with(folder, loaded.digest),
     )
     return Gate(loaded, approvals)
 
