@@ -22,7 +22,7 @@ from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
-from pii_tracer.app.persons_apart.found_since import FoundSince, found_locked, keep_found
+from pii_tracer.app.persons_apart.found_since import KEPT, FoundSince, found_locked
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import key_sets_at_hand, manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
@@ -236,7 +236,7 @@ def perform(
         ctx = _context(settings, plan, keyring, journal, lease)
         verification = verification_of(settings, plan, keyring, ctx, journal, show)
         _baseline(folder, journal, verification, ctx, show)
-        found = _taken_over(folder, plan, ctx)
+        found = _taken_over(folder, passed.loaded, ctx)
         touched = any(record.kind is Kind.STEP_INTENT for record in journal.records)
         begin_requests(settings, plan, now(), lambda: () if touched else keyring.key_sets)
         looks = VerifyExecutor(
@@ -262,7 +262,7 @@ def perform(
                 drift=_drift(settings),
                 undone=lambda step: _undone(step, plan, looks, tell.looks_back),
                 plan_digest=passed.loaded.digest,
-                facts={"approvals": [a.digest for a in passed.approvals]},
+                facts={"approvals": [a.digest for a in passed.approvals], **KEPT},
             )
             sender.follow(journal.records)
             follow(journal.records)
@@ -276,16 +276,15 @@ def perform(
         return Ran(folder, info, passed.loaded, passed.approvals, state, journal.records, verification, sent, found)
 
 
-def _taken_over(folder: RunFolder, plan: ErasurePlan, ctx: ExecutionContext) -> FoundSince | None:
+def _taken_over(folder: RunFolder, loaded: LoadedPlan, ctx: ExecutionContext) -> FoundSince | None:
     """What `verify` found since the run went on last, which the journal hears of now."""
+    file = folder.found_file(loaded.digest)
     with found_locked(folder.path):
         found = folder.found_since()
-        if found is None or not found.of_copies:
-            return found
-        for step, facts in found.notes(plan):
+        for step, facts in found.notes(loaded.plan) if found else ():
             ctx.note(step, facts)
-        heard = found.model_copy(update={"of_copies": {}})
-        keep_found(folder.path, heard)
+        heard = found and found.model_copy(update={"of_copies": {}})
+        file.keep(heard, folder.settings().key().found_mark)
         return heard
 
 
