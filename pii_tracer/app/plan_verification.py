@@ -11,7 +11,7 @@ from typing import Any
 from pii_tracer.app.execution.run_folder import choose_run, folder_of
 from pii_tracer.app.execution.run_journal_facts import noted_of
 from pii_tracer.app.execution.verify_step import numbers_of
-from pii_tracer.app.persons_apart.found_since import FILE, change_found, found_by
+from pii_tracer.app.persons_apart.found_since import FILE, found_by, unknown
 from pii_tracer.app.progress import SILENT, Shows, with_facts
 from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings, moment
@@ -132,7 +132,8 @@ def verify(
             todo="put it back, or name the plan to verify",
         )
     plan, began = loaded.plan, datetime.now(timezone.utc)
-    folder_of(settings.state, plan.plan_id).found_since()
+    if not (folder := folder_of(settings.state, plan.plan_id)).found_file(loaded.digest).is_lost:
+        folder.found_since()
     estate_key = settings.key()
     keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, estate_key)
     estate = settings.estate()
@@ -185,10 +186,10 @@ def _keep(
         return None  # it has not begun
     records, at = _records_of(settings, loaded), datetime.now(timezone.utc)
     try:
-        change_found(
-            folder.path,
-            loaded.digest,
+        folder.found_file(loaded.digest).change(
             lambda before: found_by(loaded, records, verdict, left, before, began, at),
+            settings.key().found_mark,
+            unknown(loaded, began),
         )
     except (OSError, Refused) as error:
         why = error.what if isinstance(error, Refused) else system_reason(error) or type(error).__name__

@@ -7,7 +7,7 @@ may be resumed. Unsigned approvals count in estates of environment `local` only.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -126,6 +126,7 @@ def verify_approvals(
     now: datetime,
     consumed: str | None,
     run: str,
+    begun: Collection[str] = (),
 ) -> tuple[Approval, ...]:
     """The approvals of a plan, or the precise reason why it is not approved. One bad envelope refuses all.
 
@@ -134,7 +135,8 @@ def verify_approvals(
         production: needs signatures, the policy's number of distinct approvers, one of them not the planner.
         planner: who made the plan.
         consumed: name of the run that consumed this plan's approval, from `consumed_by`.
-        run: name of the run that asks; the one that consumed it may be resumed, even after the expiry.
+        run: name of the run that asks.
+        begun: digests of the approvals with which it began, by its journal: it goes on by them after their expiry, too.
 
     Raises:
         NotApproved: otherwise.
@@ -143,8 +145,10 @@ def verify_approvals(
         raise _no(f"the approval was consumed by the run {consumed}", "a plan is applied once: plan again")
     if not envelopes:
         raise _no("there is no approval", "run `pii-tracer approve`")
-    at = None if consumed == run else now
-    found = holding(loaded, envelopes, trusted, policy, policy_digest=policy_digest, production=production, now=at)
+    found = tuple(
+        _one(loaded, one, trusted, policy, policy_digest, production, None if digest_of(one) in begun else now)
+        for one in envelopes
+    )
     people = {person(a.predicate.approver) for a in found}
     needed = policy.production_approvers if production else 1
     if production and planner is not None and people == {person(planner)}:
@@ -165,11 +169,9 @@ def holding(
     *,
     policy_digest: str,
     production: bool,
-    now: datetime | None,
+    now: datetime,
 ) -> tuple[Approval, ...]:
     """Each approval by itself: signature, signer, bytes, policy, time. How many there must be is not asked here.
-
-    now: None for a run that goes on, whose approvals may have expired meanwhile.
 
     Raises:
         NotApproved: one of them does not hold.

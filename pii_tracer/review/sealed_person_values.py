@@ -43,6 +43,7 @@ class EstateKey:
         self._suppress = _derive(secret, b"suppression", 32)
         self.scan_ledger = _derive(secret, b"scan ledger", 32)
         self._intake = _derive(secret, b"request", 32)
+        self._found = _derive(secret, b"found since", 32)
         self.marks = MarkKey(_derive(secret, b"waiver", 32))
 
     def __repr__(self) -> str:
@@ -59,6 +60,10 @@ class EstateKey:
     def requester(self, kind: str, value: str) -> str:
         """A keyed reference by which a person who asks again is recognised: 32 hex digits of HMAC-SHA256."""
         return hmac.digest(self._intake, f"person\0{kind}\0{value}".encode(), "sha256").hex()[:32]
+
+    def found_mark(self, told: bytes) -> str:
+        """What shows that this text, about what `verify` found, was written with this key: HMAC-SHA256 in hex."""
+        return hmac.digest(self._found, told, "sha256").hex()
 
     def file_digest(self) -> hmac.HMAC:
         """A keyed digest to feed a list of requests to: a plain one of a short list would tell who is on it."""

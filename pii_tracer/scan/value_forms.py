@@ -55,9 +55,8 @@ Found = Counter[Term]
 SMALL = 4096
 """Fewer bytes are searched as they are: a sieve would take longer."""
 
-_LABELS = 4096
-_CELL, _CELLS = 256, 1 << 17
-"""The longest text whose matches are kept, and how many such texts are: copies of a table have the same cells."""
+_LABELS, _CELL, _CELLS = 4096, 256, 1 << 17
+"""How many labels are kept, the longest text whose matches are kept, and how many: copies have the same cells."""
 
 Parts = list[tuple[int, int]]
 Match = tuple[tuple[Term, ...], int, int]
@@ -231,20 +230,21 @@ class Patterns:
         """Strong values and digests, also those that are seen only in a view of the text."""
         yield from self._in(data, self._folded, self._exact)
         lower = data.lower()
-        near = self._anchors.places(lower)
-        for seen in escape_views.search(lower, near, self._looks.matches, self._reach) if near else ():
+        for seen in self._looks_like(lower):
             text = lower[seen.start : seen.end]
             if not is_pattern(self._folded, text):  # or the pattern of another form has met it
                 wrapped = b"\n" in text or b"\r" in text
                 yield tuple((n, Form.WRAPPED if wrapped else form) for n, form in seen.terms), seen.start, seen.end
+
+    def _looks_like(self, lower: bytes) -> Iterator[escape_views.Seen]:
+        return escape_views.search(lower, self._anchors.places(lower), self._looks.matches, self._reach)
 
     def _parted(self, data: bytes | memoryview, *, joined: bool = False) -> Iterator[Match]:
         """What stands in a text in no one piece: over ends of lines, with unseen signs in it, or other signs between
         the digits of a number. joined: it may be cells without anything between them, so what touches it says nothing.
         """
         text = bytes(data)
-        plain = plain_signs.are_all(text)
-        if not plain:
+        if not (plain := plain_signs.are_all(text)):
             yield from self._across(data, joined=joined)
             yield from self._hidden(text, joined=joined)
         for number, start, end in self._spaced.matches(text, joined=joined):
@@ -276,22 +276,22 @@ class Patterns:
                     yield tuple((name, Form.ESCAPED) for name, _ in terms), start, end
 
     def _across(self, data: bytes | memoryview, *, joined: bool) -> Iterator[Match]:
-        """What goes on in the next line of a text, broken anywhere. joined: as in `_parted`."""
+        """What goes on in the next line of a text, broken anywhere; escaped, too. joined: as in `_parted`."""
         folds = line_wraps.Folds(data)
         for low, high in self._borders.windows(data):
             line = line_wraps.joined(bytes(data[low:high]))
-            for first, last in self.parts(line.data):
-                for terms, begin, stop in self._in(line.data[first:last], self._folded, self._exact):
-                    start, end = first + begin, first + stop
-                    places = line.origins[start:end]
-                    if places[-1] - places[0] == len(places) - 1:
-                        continue
-                    parts = start + 1 + np.flatnonzero(np.diff(places) > 1)
-                    folded = not goes_on(line.data, start, end) and folds.join(low + places)
-                    if not (joined or folded or line_wraps.is_one(line, start, end, parts)):
-                        terms = tuple(t for t in terms if t[1] not in _WORDS)
-                    if changed := tuple((n, Form.WRAPPED if form in _WORDS else form) for n, form in terms):
-                        yield changed, low + int(places[0]), low + int(places[-1]) + 1
+            found = ((n, self._in(line.data[n:end], self._folded, self._exact)) for n, end in self.parts(line.data))
+            whole = ((terms, n + start, n + end) for n, matches in found for terms, start, end in matches)
+            altered = ((s.terms, s.start, s.end) for s in self._looks_like(line.data.lower()))
+            for terms, start, end in (*whole, *altered, *self._hidden(line.data, joined=joined)):
+                if not len(parts := line.breaks_in(start, end)):
+                    continue
+                places = low + line.origins[start:end]
+                folded = not goes_on(line.data, start, end) and folds.join(places)
+                if not (joined or folded or line_wraps.is_one(line, start, end, parts)):
+                    terms = tuple(t for t in terms if t[1] not in _WORDS)
+                if changed := tuple((n, Form.WRAPPED if form in _WORDS else form) for n, form in terms):
+                    yield changed, int(places[0]), int(places[-1]) + 1
 
     def _in(self, data: bytes, *automata: Search) -> Iterator[Match]:
         lower = data.lower()

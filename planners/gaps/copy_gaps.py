@@ -283,6 +283,8 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
                 reason = "the person's values are in a file that belongs to no table: ask its owner to remove it"
         elif kind in _OF_THE_WAY and g.dataset in settled:
             continue
+        elif kind == GapKind.UNREADABLE and (beside := world.evidence.get(g.evidence)) and beside.found:
+            reason = f"{reason}. Other files of the folder have the person's values, and no step erases them there"
         evidence = world.masked.get(g.evidence, g.evidence)
         name = g.dataset.name if g.dataset else evidence
         gap_id = f"gap-{slug(kind)}-{slug(name)}"

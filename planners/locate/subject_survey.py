@@ -161,9 +161,9 @@ class World:
 
     def searched_at(self, gap: Gap) -> str | None:
         """Where the table, folder or lone file of a gap was searched (a key of `evidence`)."""
-        if gap.dataset:
-            return self.location_of(gap.dataset)
-        # the gap of a lone file shows its path, masked where it has a value
+        if gap.dataset and (found := self.location_of(gap.dataset)):
+            return found
+        # the gap of a lone file, or of a folder that is no table, shows a path, masked where it has a value
         return next((path for path in self.evidence if self.masked.get(path, path) == gap.evidence), None)
 
     def is_part(self, name: str) -> bool:

@@ -14,7 +14,7 @@ import pytest
 from pii_tracer.app.execution.run_folder import RunFolder, over
 from pii_tracer.app.execution.run_journal_facts import noted_of
 from pii_tracer.app.persons_apart import requests_left_open
-from pii_tracer.app.persons_apart.found_since import FILE, FoundSince, FoundThere, change_found, found_by, keep_found
+from pii_tracer.app.persons_apart.found_since import FILE, KEPT, FoundFile, FoundSince, FoundThere, Seal, found_by
 from pii_tracer.app.persons_apart.requests_left_open import answered, left_something, places_of
 from pii_tracer.app.plan_verification import PlanVerification, _keep
 from pii_tracer.cli.main import run as run_command
@@ -23,6 +23,7 @@ from pii_tracer.model.errors import ExitCode, Refused
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.proof.open_requests import left_of_step
 from pii_tracer.review.plan_file import LoadedPlan
+from pii_tracer.review.sealed_person_values import EstateKey
 from pii_tracer.run.journal import Journal, Kind, Record
 from pii_tracer.verify.persons_left import PersonsLeft
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, Residue, RunVerdict
@@ -45,6 +46,18 @@ def unread(*places: str) -> RunVerdict:
     """A look that could read nothing."""
     looks = (ByteVerdict(copy_id=name, root="", files=(), unverified=("no answer",)) for name in places)
     return RunVerdict(copies=tuple(CopyVerdict(copy_id=look.copy_id, bytes=look) for look in looks))
+
+
+def file_of(folder: RunFolder) -> FoundFile:
+    return folder.found_file(folder.approved().digest)
+
+
+def mark(folder: RunFolder) -> Seal:
+    return folder.settings().key().found_mark
+
+
+def keep(folder: RunFolder, found: FoundSince | None) -> None:
+    file_of(folder).keep(found, mark(folder))
 
 
 def look(
@@ -71,16 +84,16 @@ def test_what_is_found_after_the_end_keeps_the_values_until_a_look_finds_nothing
     ended(begun, **OVER)
     copy = begun.approved().plan.copies[0]
     for place, gone in ((copy.id, ()), ("(new) late", [copy.id])):
-        keep_found(begun.path, found(begun, place, gone=gone))
+        keep(begun, found(begun, place, gone=gone))
         result = begun.last_result() or {}
         assert (result["state"], [one["copy"] for one in result["residue"]]) == ("partial", [place])
         assert not over(result)
         assert close(begun) == ExitCode.USAGE
         assert "not over" in capsys.readouterr().err
     assert "ABCDE" not in (begun.path / FILE).read_text()
-    keep_found(begun.path, found(begun))
+    keep(begun, found(begun))
     assert not over(begun.last_result() or {}), "nobody looked there"
-    keep_found(begun.path, found(begun, gone=["(new) late"]))
+    keep(begun, found(begun, gone=["(new) late"]))
     assert begun.last_result() == {**OVER, "attestation": "a"}
     kept = begun.found_since()
     assert kept is not None
@@ -105,7 +118,7 @@ def test_a_file_of_another_plan_says_nothing(begun: RunFolder) -> None:
     copy = begun.approved().plan.copies[0]
     late = found(begun, copy.id)
     assert late is not None
-    keep_found(begun.path, late.model_copy(update={"plan_digest": "sha256:other"}))
+    keep(begun, late.model_copy(update={"plan_digest": "sha256:other"}))
     assert begun.last_result() == {**OVER, "attestation": "a"}
 
 
@@ -124,7 +137,7 @@ def test_whose_alone_it_is_stays_open_alone(begun: RunFolder) -> None:
     assert late is not None
     assert (late.open_requests, late.of_copies) == ((asked.id,), {copy.id: (asked.subject,)})
     assert not left_something(begun)
-    keep_found(begun.path, late)
+    keep(begun, late)
     assert left_something(begun)
     assert places_of(begun) == {asked.subject: ()}
 
@@ -145,7 +158,7 @@ def test_the_journal_hears_it_as_of_a_look_of_the_run_and_a_note_of_files_is_voi
 def test_a_look_that_reads_nothing_withdraws_nothing(begun: RunFolder) -> None:
     ended(begun, **OVER)
     copy = begun.approved().plan.copies[0]
-    keep_found(begun.path, found(begun, copy.id, "(new) late"))
+    keep(begun, found(begun, copy.id, "(new) late"))
     kept = look(begun, unread(copy.id, "(new) late"), began=5, ended=6)
     assert kept is not None
     assert kept.places.keys() == {copy.id, "(new) late"}
@@ -157,12 +170,12 @@ def test_a_look_that_reads_nothing_withdraws_nothing(begun: RunFolder) -> None:
 def test_what_another_look_found_meanwhile_stays(begun: RunFolder) -> None:
     ended(begun, **OVER)
     copy = begun.approved().plan.copies[0]
-    keep_found(begun.path, look(begun, seen(copy.id), began=4, ended=5))
+    keep(begun, look(begun, seen(copy.id), began=4, ended=5))
     clean = RunVerdict(copies=(CopyVerdict(copy_id=copy.id, bytes=ByteVerdict(copy_id=copy.id, root="", files=())),))
     older = look(begun, clean, began=5, ended=9)
     assert older is not None
     assert older.places.keys() == {copy.id}
-    keep_found(begun.path, older)
+    keep(begun, older)
     later = look(begun, clean, began=10, ended=11)
     assert later is not None
     assert not later.places
@@ -171,7 +184,7 @@ def test_what_another_look_found_meanwhile_stays(begun: RunFolder) -> None:
 def test_a_run_that_went_on_and_was_killed_has_ended_once(begun: RunFolder) -> None:
     ended(begun, **OVER)
     journal, loaded = Journal.open(begun.journal), begun.approved()
-    keep_found(begun.path, found(begun, "(new) late"))
+    keep(begun, found(begun, "(new) late"))
     journal.append(Kind.RUN_STARTED, plan_id=loaded.plan.plan_id, plan_digest=loaded.digest)
     late = found(begun, "(new) late", "(new) later")
     assert late is not None
@@ -184,7 +197,7 @@ def test_what_cannot_be_read_refuses_all_that_is_said_of_the_run(
 ) -> None:
     ended(begun, **OVER)
     copy = begun.approved().plan.copies[0]
-    keep_found(begun.path, found(begun, copy.id))
+    keep(begun, found(begun, copy.id))
     file = begun.path / FILE
     text = file.read_text()
     file.unlink()
@@ -206,7 +219,7 @@ def test_what_cannot_be_read_refuses_all_that_is_said_of_the_run(
     assert run_command(["status", begun.path.name, "--state", state]) in (0, 1)
     assert "cannot be read" in capsys.readouterr().out
     with pytest.raises(Refused):
-        change_found(begun.path, begun.approved().digest, lambda _: None)
+        file_of(begun).change(lambda _: None, mark(begun))
 
 
 def test_anybodys_residue_answers_no_earlier_run(begun: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +236,7 @@ def test_anybodys_residue_answers_no_earlier_run(begun: RunFolder, monkeypatch: 
     of_then = plan.model_copy(update={"created_at": plan.created_at - timedelta(days=1)})
     monkeypatch.setattr(requests_left_open, "_plan_of", lambda run: of_then if run.path == earlier else plan)
     assert answered(begun.state, before, {asked.subject}) == {asked.subject}
-    keep_found(begun.path, late)
+    keep(begun, late)
     assert answered(begun.state, before, {asked.subject}) == frozenset()
 
 
@@ -239,3 +252,75 @@ def test_what_cannot_be_kept_is_told_as_unverified(begun: RunFolder) -> None:
     assert told.exit_code == ExitCode.PARTIAL
     assert (told.as_json()["state"], told.as_json()["unverified"]) == ("partial", [why])
     assert "verify again" in str(why)
+
+
+def kept(folder: RunFolder) -> None:
+    """A run of this version, which ended: its journal says that what is found since is kept."""
+    journal, loaded = Journal.open(folder.journal), folder.approved()
+    journal.append(Kind.RUN_STARTED, plan_id=loaded.plan.plan_id, plan_digest=loaded.digest, **KEPT)
+    journal.append(Kind.STEP_INTENT, step=loaded.plan.steps[0].id)
+    keep(folder, None)
+    ended(folder, **OVER)
+
+
+@pytest.mark.parametrize("how", ["removed", "with its journal", "edited", "its seal cut off", "by another key"])
+def test_one_that_was_removed_or_edited_is_noticed(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    kept(begun)
+    assert begun.last_result() == {**OVER, "attestation": "a"}
+    copy = begun.approved().plan.copies[0]
+    keep(begun, found(begun, copy.id))
+    file = begun.path / FILE
+    told = json.loads(file.read_bytes())
+    if how in ("removed", "with its journal"):
+        file.unlink()
+    elif how == "by another key":
+        file_of(begun).keep(None, EstateKey(bytes(64)).found_mark)
+    else:
+        changed = {"places": {}, "of_copies": {}} if how == "edited" else {"places": {}, "of_copies": {}, "seal": ""}
+        file.write_text(json.dumps(told | changed))
+    if how == "with its journal":
+        begun.journal.unlink()
+    state = begun.info().state
+    for command in (
+        ["close", begun.path.name],
+        ["attest", "certificate"],
+        ["attest", "answer", begun.path.name, "--all", "--estate", str(tmp_path / "pii-tracer.yaml")],
+        ["resume", begun.path.name],
+    ):
+        capsys.readouterr()
+        assert run_command([*command, "--state", state]) != 0, command
+        if how != "with its journal":
+            assert "found of the run's persons" in capsys.readouterr().err, command
+    assert (tmp_path / "p.subjects.sealed").exists()
+
+
+def test_after_one_was_removed_only_a_look_that_reads_everything_lets_anything_be_said(begun: RunFolder) -> None:
+    kept(begun)
+    (begun.path / FILE).unlink()
+    settings, loaded, began = begun.settings(), begun.approved(), NOW + timedelta(minutes=5)
+    copies = {s.copy_: s for s in loaded.plan.steps if s.action is Action.VERIFY_COPY and s.copy_}
+    looks = {n: CopyVerdict(copy_id=n, bytes=ByteVerdict(copy_id=n, root="", files=())) for n in copies}
+    first = sorted(copies)[0]
+    some = RunVerdict(copies=tuple(look for name, look in looks.items() if name != first))
+    assert _keep(settings, loaded, some, EVERYBODY, began) is None
+    assert not over(begun.last_result() or {}), "nobody looked at one of them"
+    assert close(begun) == ExitCode.USAGE
+    later = began + timedelta(days=3650)
+    assert _keep(settings, loaded, RunVerdict(copies=tuple(looks.values())), EVERYBODY, later) is None
+    assert begun.last_result() == {**OVER, "attestation": "a"}
+    since = begun.found_since()
+    assert since is not None
+    assert since.of_copies.keys() == copies.keys(), "the journal has still to hear that anything may have been there"
+    assert close(begun) == 0
+
+
+def test_a_look_at_a_run_of_an_earlier_version_keeps_what_it_finds(begun: RunFolder) -> None:
+    """Its journal says nothing of the file, so there may be none, and one without a seal."""
+    ended(begun, **OVER)
+    assert begun.found_since() is None
+    late = found(begun, begun.approved().plan.copies[0].id)
+    assert late is not None
+    (begun.path / FILE).write_text(late.model_dump_json(exclude={"seal"}))
+    assert not over(begun.last_result() or {})

@@ -5,17 +5,23 @@ from __future__ import annotations
 import base64
 import json
 import re
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+from pii_tracer.app.execution import plan_run
 from pii_tracer.app.execution.approvals import approval_files
+from pii_tracer.app.execution.run_folder import folder_of
 from pii_tracer.app.review import plan_approval
 from pii_tracer.app.settings import Settings
-from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.errors import ExitCode, NotApproved
+from pii_tracer.model.plan import digest_of
+from pii_tracer.review.approval import consume
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
+from pii_tracer.run.journal import Journal, Kind
 from tests.app.planning.test_nested_subject import called, estate
 
 
@@ -193,3 +199,25 @@ def test_each_command_says_what_it_wrote_and_what_comes_next(base: Path, capsys:
     assert said.out.splitlines() == [str(base / "p.approval-asha.json")], "for scripts: the path alone"
     assert f"next: `pii-tracer apply {base / 'p.plan.json'} --estate" in said.err
     assert "--trusted APPROVERS`" in said.err
+
+
+def test_a_mark_that_an_approval_was_used_does_not_keep_it_alive(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mark is a file with a name in it; only a journal shows that the run began, and with which approvals."""
+    assert approve(base, "asha", "dpo") == 0
+    loaded, state = load_plan(base / "p.plan.json"), base / "state"
+    folder = folder_of(state, loaded.plan.plan_id)
+    consume(state / "consumed", loaded.digest, folder.path.name)
+    folder.path.mkdir(parents=True)
+    Journal.open(folder.journal)
+    folder.journal.touch()
+    given = Settings(base / "pii-tracer.yaml", state), base / "p.plan.json", None, [], base / "approvers.yaml"
+    monkeypatch.setattr(plan_run, "now", lambda: datetime.now(timezone.utc) + timedelta(hours=25))
+    with pytest.raises(NotApproved, match="expired"):
+        plan_run.start_run(*given)
+    (signed,) = approval_files(base / "p.plan.json")
+    journal, facts = Journal.open(folder.journal), {"approvals": [digest_of(signed.read_bytes())]}
+    journal.append(Kind.RUN_STARTED, plan_id=loaded.plan.plan_id, plan_digest=loaded.digest, **facts)
+    plan_run.start_run(*given)
+    assert approve(base, "asha", "dpo", "signed again", "1") == 0
+    with pytest.raises(NotApproved, match="expired"):
+        plan_run.start_run(*given)

@@ -30,7 +30,7 @@ from pii_tracer.model.datasets import (
 from pii_tracer.model.errors import NotApproved, PolicyDenied, ReviewError
 from pii_tracer.model.hive_text.layout import TEXT_TABLE
 from pii_tracer.model.legal_holds import Hold
-from pii_tracer.model.plan import LAPSES, Examined, Gap, Override, PlannedHold, Precondition
+from pii_tracer.model.plan import LAPSES, Examined, Gap, Override, PlannedHold, Precondition, digest_of
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
@@ -205,7 +205,11 @@ def test_two_people_suffice_and_unsigned_counts_only_locally() -> None:
 
 
 def test_the_run_that_consumed_an_approval_resumes_even_after_it_expired() -> None:
-    assert check([approved()], consumed="run-1", now=NOW + timedelta(days=40))
+    late, one = NOW + timedelta(days=40), approved()
+    assert check([one], consumed="run-1", now=late, begun={digest_of(one)})
+    for begun in ((), {digest_of(approved(nonce="another nonce of them"))}):
+        with pytest.raises(NotApproved, match="expired"):
+            check([one], consumed="run-1", now=late, begun=begun)
 
 
 @settings(max_examples=300, deadline=None)

@@ -16,7 +16,7 @@ from pii_tracer.model.errors import JournalError
 from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.storage_witness import BEFORE
-from pii_tracer.run.journal import Kind, Record
+from pii_tracer.run.journal import Kind, Record, read_journal
 from pii_tracer.run.journal_truncation import RESTORE
 
 
@@ -35,6 +35,20 @@ def refuse_gone(folder: RunFolder, consumed: bool) -> None:
         raise JournalError(
             f"the run has started, but its journal is missing: {trace}", where=str(folder.journal), todo=RESTORE
         )
+
+
+def begun_with(folder: RunFolder, plan_digest: str) -> frozenset[str]:
+    """Digests of the approvals with which the run of a plan began; none where it did not begin.
+
+    That its approval is used up is no proof of it: that is a file with a name in it.
+
+    Raises:
+        JournalError: the journal is broken.
+    """
+    starts = (r.facts for r in read_journal(folder.journal)[0] if r.kind is Kind.RUN_STARTED)
+    return frozenset(
+        str(one) for facts in starts if facts.get("plan_digest") == plan_digest for one in facts.get("approvals") or ()
+    )
 
 
 def refuse_unlike(folder: RunFolder, state: Path, plan: ErasurePlan, records: Sequence[Record]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.approvals import approval_files, read_approval
 from pii_tracer.app.execution.executor_value_search import finds
-from pii_tracer.app.execution.journal_rollback_check import refuse_gone, refuse_unlike
+from pii_tracer.app.execution.journal_rollback_check import begun_with, refuse_gone, refuse_unlike
 from pii_tracer.app.execution.live_step_output import Teller
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.execution.run_journal_facts import facts_of, now, verification_of
@@ -22,7 +22,7 @@ from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
-from pii_tracer.app.persons_apart.found_since import FoundSince, found_locked, keep_found
+from pii_tracer.app.persons_apart.found_since import KEPT, FoundSince, found_locked
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import key_sets_at_hand, manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
@@ -80,14 +80,13 @@ def start_run(
             todo="`pii-tracer check` names them; close or waive each gap, remove what blocks a copy, then plan again",
         )
     _, policy_file = settings.policy(policy)
-    found = list(approvals) or approval_files(plan_file)
     info = RunInfo(
         plan_id=loaded.plan.plan_id,
         plan_digest=loaded.digest,
         plan_file=str(real_path(plan_file)),
         estate_file=str(real_path(settings.estate_file)),
         policy_file=str(real_path(policy_file)),
-        approvals=tuple(str(real_path(p)) for p in found),
+        approvals=tuple(str(real_path(p)) for p in list(approvals) or approval_files(plan_file)),
         trusted=str(real_path(trusted)) if trusted else None,
         state=str(real_path(settings.state)),
         **more,
@@ -156,6 +155,7 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
         now=now(),
         consumed=consumed,
         run=folder.path.name,
+        begun=begun_with(folder, loaded.digest),
     )
     return Gate(loaded, approvals)
 
@@ -236,7 +236,7 @@ def perform(
         ctx = _context(settings, plan, keyring, journal, lease)
         verification = verification_of(settings, plan, keyring, ctx, journal, show)
         _baseline(folder, journal, verification, ctx, show)
-        found = _taken_over(folder, plan, ctx)
+        found = _taken_over(folder, passed.loaded, ctx)
         touched = any(record.kind is Kind.STEP_INTENT for record in journal.records)
         begin_requests(settings, plan, now(), lambda: () if touched else keyring.key_sets)
         looks = VerifyExecutor(
@@ -262,7 +262,7 @@ def perform(
                 drift=_drift(settings),
                 undone=lambda step: _undone(step, plan, looks, tell.looks_back),
                 plan_digest=passed.loaded.digest,
-                facts={"approvals": [a.digest for a in passed.approvals]},
+                facts={"approvals": [a.digest for a in passed.approvals], **KEPT},
             )
             sender.follow(journal.records)
             follow(journal.records)
@@ -276,16 +276,15 @@ def perform(
         return Ran(folder, info, passed.loaded, passed.approvals, state, journal.records, verification, sent, found)
 
 
-def _taken_over(folder: RunFolder, plan: ErasurePlan, ctx: ExecutionContext) -> FoundSince | None:
+def _taken_over(folder: RunFolder, loaded: LoadedPlan, ctx: ExecutionContext) -> FoundSince | None:
     """What `verify` found since the run went on last, which the journal hears of now."""
+    file = folder.found_file(loaded.digest)
     with found_locked(folder.path):
         found = folder.found_since()
-        if found is None or not found.of_copies:
-            return found
-        for step, facts in found.notes(plan):
+        for step, facts in found.notes(loaded.plan) if found else ():
             ctx.note(step, facts)
-        heard = found.model_copy(update={"of_copies": {}})
-        keep_found(folder.path, heard)
+        heard = found and found.model_copy(update={"of_copies": {}})
+        file.keep(heard, folder.settings().key().found_mark)
         return heard
 
 

@@ -17,7 +17,7 @@ from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused, ReviewError, UsageError
 
 if TYPE_CHECKING:
-    from pii_tracer.app.persons_apart.found_since import FoundSince
+    from pii_tracer.app.persons_apart.found_since import FoundFile, FoundSince
     from pii_tracer.review.plan_file import LoadedPlan
 
 
@@ -233,11 +233,11 @@ class RunFolder:
         info = self.info()
         return Settings(Path(info.estate_file), self.state)
 
-    def last_result(self) -> dict[str, Any] | None:
+    def last_result(self, *, looking_only: bool = False) -> dict[str, Any] | None:
         """The final object of the run, if it came to one, with what `verify` has found since.
 
         Raises:
-            Refused: what was found since cannot be read.
+            Refused, PlanError: as `found_since`, which says what looking_only is.
         """
         try:
             data = json.loads(self.result.read_bytes())
@@ -245,27 +245,37 @@ class RunFolder:
             return None
         if not isinstance(data, dict):
             return None
-        found = self.found_since()
+        found = self.found_since(looking_only=looking_only)
         return found.in_result(data) if found else data
 
-    def found_since(self) -> FoundSince | None:
+    def found_file(self, plan_digest: str) -> FoundFile:
+        """Where that is kept."""
+        from pii_tracer.app.persons_apart.found_since import FoundFile
+
+        return FoundFile(self.path, (self.journal, self.evidence / "journal.jsonl"), plan_digest)
+
+    def found_since(self, *, looking_only: bool = False) -> FoundSince | None:
         """What `verify` found where the run had found nothing, and the run has not looked at again.
 
-        Raises:
-            Refused: it cannot be read.
-        """
-        from pii_tracer.app.persons_apart.found_since import read_found
+        looking_only: without the estate's key, by which one is noticed that was edited.
 
+        Raises:
+            Refused: it cannot be read, or was removed or edited.
+            PlanError: the estate's key is missing.
+        """
         try:
-            digest = self.recorded().plan_digest
+            info = self.recorded()
         except UsageError:
             return None
-        return read_found(self.path, digest)
+        file = self.found_file(info.plan_digest)
+        return file.read(
+            None if looking_only else lambda: Settings(Path(info.estate_file), self.state).key().found_mark
+        )
 
     def result_known(self) -> tuple[dict[str, Any], str | None]:
         """The final object, empty without one, and why it is not known; for looking only."""
         try:
-            return self.last_result() or {}, None
+            return self.last_result(looking_only=True) or {}, None
         except Refused as error:
             return {}, error.what
 

@@ -16,7 +16,6 @@ from pii_tracer.app.execution.run_folder import nothing_left
 from pii_tracer.app.execution.run_journal_facts import now
 from pii_tracer.app.execution.verify_step import read_verdicts
 from pii_tracer.app.intake.planned_requests import settle_requests
-from pii_tracer.app.persons_apart.found_since import change_found
 from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.common.atomic_files import write_atomic
@@ -95,7 +94,8 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
     data = (json.dumps(result, indent=2, sort_keys=True) + "\n").encode()
     write_atomic(ran.folder.result, data)
     if done and ran.found is not None:  # all was looked at again, but what was found meanwhile
-        change_found(ran.folder.path, ran.loaded.digest, lambda kept: None if kept == ran.found else kept)
+        file = ran.folder.found_file(ran.loaded.digest)
+        file.change(lambda kept: None if kept == ran.found else kept, ran.folder.settings().key().found_mark)
     settle_requests(ran.folder, ran.loaded.plan, result, done=done, at=now())
     if ran.info.result:
         write_atomic(Path(ran.info.result), data)

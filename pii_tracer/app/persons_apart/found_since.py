@@ -1,16 +1,20 @@
 """What `verify` found of a run's persons where the run had found nothing: it counts for all that is said later.
 
 The file beside the journal is the run's only way to hear of it: the journal is written by the runner alone, which takes
-it over when it goes on.
+it over when it goes on. The file is there from the run's begin on, as the journal's first record says, and is sealed
+with the estate's key: one that was removed or edited is noticed.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hmac
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +36,11 @@ from pii_tracer.verify.verdicts import Residue, RunVerdict
 
 FILE = "found.json"
 _LOCK = ".found.lock"
+KEPT = {"found_since": "sealed"}
+"""What the record of a run's begin says of the file. Runs that earlier versions began have none, or one without a
+seal."""
+Seal = Callable[[bytes], str]
+"""Makes a mark of a text with the estate's key."""
 
 
 class FoundThere(Frozen):
@@ -52,7 +61,7 @@ class FoundThere(Frozen):
 class FoundSince(Frozen):
     """places: by place as verdicts name it, what was found and no later look has seen gone. open_requests: of those
     whose it may be, unless these are all: then the run itself is open. of_copies: by copy, keyed references of persons
-    of whom any look found something since the journal heard of it.
+    of whom any look found something since the journal heard of it. seal: of all else.
     """
 
     at: datetime
@@ -60,6 +69,12 @@ class FoundSince(Frozen):
     places: dict[str, FoundThere] = {}
     open_requests: tuple[str, ...] = ()
     of_copies: dict[str, tuple[str, ...]] = {}
+    seal: str = ""
+
+    def sealed(self, seal: Seal) -> FoundSince:
+        """With its seal."""
+        bare = self.model_copy(update={"seal": ""})
+        return bare.model_copy(update={"seal": seal(bare.model_dump_json().encode())})
 
     @property
     def residue(self) -> tuple[dict[str, str], ...]:
@@ -131,6 +146,16 @@ def found_by(
     )
 
 
+def unknown(loaded: LoadedPlan, began: datetime) -> FoundSince:
+    """What is known where the file is gone: each copy that is verified may have been found to hold anybody, before a
+    look that began then."""
+    everybody = tuple(sorted({request.subject for request in loaded.plan.requests}))
+    before = FoundThere(at=began - timedelta(microseconds=1), residue=(), persons=everybody)
+    copies = sorted(s.copy_ for s in loaded.plan.steps if s.action is Action.VERIFY_COPY and s.copy_)
+    places, of_copies = dict.fromkeys(copies, before), dict.fromkeys(copies, everybody)
+    return FoundSince(at=before.at, plan_digest=loaded.digest, places=places, of_copies=of_copies)
+
+
 def _clean(verdict: RunVerdict) -> frozenset[str]:
     """Places that were read as a whole, with nothing found. Two places may have one name: then both."""
     names = {one.copy_id for one in verdict.copies if one.bytes is not None or one.rows is not None}
@@ -146,25 +171,88 @@ def _told(residue: Iterable[Residue]) -> Iterator[dict[str, str]]:
     yield from (dict(pairs) for pairs in sorted({tuple(sorted(one.as_json().items())) for one in residue}))
 
 
-def read_found(folder: Path, plan_digest: str) -> FoundSince | None:
-    """What was found since the run in this folder; None where nothing was, or only of a run of another plan.
+@dataclass(frozen=True)
+class FoundFile:
+    """The file in the folder of a run. journals: the run's own, and the one in its evidence."""
 
-    Raises:
-        Refused: something is written there, and it cannot be read: nothing may be said of the run then.
-    """
+    folder: Path
+    journals: tuple[Path, ...]
+    plan_digest: str
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether there was one, which is gone."""
+        return self._is_kept and not (self.folder / FILE).exists()
+
+    def read(self, seal: Callable[[], Seal] | None) -> FoundSince | None:
+        """What was found since the run; None where nothing was, or only of a run of another plan.
+
+        seal: asked where there is something to compare; None for looking only.
+
+        Raises:
+            Refused: it is gone, cannot be read, or was not written with this key: nothing may be said of the run then.
+        """
+        try:
+            found = FoundSince.model_validate_json((self.folder / FILE).read_bytes())
+        except FileNotFoundError:
+            if self._is_kept:
+                raise self._refused("is gone: the file was removed") from None
+            return None
+        except (OSError, ValidationError) as error:
+            why = system_reason(error) or "its content is not what this version writes"
+            raise self._refused(f"cannot be read: {why}") from None
+        to_be_compared = seal is not None and (found.seal or self._is_kept)
+        if seal and to_be_compared and not hmac.compare_digest(found.sealed(seal()).seal, found.seal):
+            raise self._refused("was changed: its seal is not that of the estate's key")
+        return found if found.plan_digest == self.plan_digest and (found.places or found.of_copies) else None
+
+    def keep(self, found: FoundSince | None, seal: Seal) -> None:
+        """Write it down. Raises `OSError` where that cannot be done."""
+        told = (found or FoundSince(at=datetime.now(timezone.utc), plan_digest=self.plan_digest)).sealed(seal)
+        write_atomic(self.folder / FILE, (told.model_dump_json(indent=2) + "\n").encode())
+
+    def change(
+        self, change: Callable[[FoundSince | None], FoundSince | None], seal: Seal, lost: FoundSince | None = None
+    ) -> None:
+        """Make of what was found what it is now, with nobody else at it.
+
+        lost: what counts where the file is gone; without it, that is refused.
+
+        Raises:
+            Refused: what is there cannot be read.
+            OSError: it cannot be written.
+        """
+        with found_locked(self.folder):
+            gone = self.is_lost and lost is not None
+            before = lost if gone else self.read(lambda: seal)
+            found = change(before)
+            if found != before or gone:
+                self.keep(found, seal)
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whether a journal says that there is one. Whether the journal is whole is asked elsewhere."""
+        return any(KEPT.items() <= _begun(journal).items() for journal in self.journals)
+
+    def _refused(self, why: str) -> Refused:
+        return Refused(
+            f"what `pii-tracer verify` found of the run's persons {why}",
+            where=str(self.folder / FILE),
+            todo="put the file back from its newest copy. If there is none, remove it, run `pii-tracer verify` with the"
+            " run's plan, and do nothing else before that has ended",
+        )
+
+
+def _begun(journal: Path) -> dict[str, Any]:
+    """What the record of the run's begin says; nothing where there is none."""
     try:
-        found = FoundSince.model_validate_json((folder / FILE).read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValidationError) as error:
-        why = system_reason(error) or "its content is not what this version writes"
-        raise Refused(
-            f"what `pii-tracer verify` found of the run's persons cannot be read: {why}",
-            where=str(folder / FILE),
-            todo="make it readable or put it back from a backup. If there is none, remove it, run `pii-tracer verify`"
-            " with the run's plan, and do nothing else before that has ended",
-        ) from None
-    return found if found.plan_digest == plan_digest else None
+        with journal.open("rb") as lines:
+            for record in map(json.loads, lines):
+                if record["kind"] == Kind.RUN_STARTED:
+                    return dict(record["facts"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        pass
+    return {}
 
 
 @contextmanager
@@ -176,28 +264,3 @@ def found_locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def change_found(
-    folder: Path, plan_digest: str, change: Callable[[FoundSince | None], FoundSince | None]
-) -> FoundSince | None:
-    """Make of what was found what it is now, with nobody else at it.
-
-    Raises:
-        Refused: what is there cannot be read.
-        OSError: it cannot be written.
-    """
-    with found_locked(folder):
-        before = read_found(folder, plan_digest)
-        found = change(before)
-        if found != before:
-            keep_found(folder, found)
-    return found
-
-
-def keep_found(folder: Path, found: FoundSince | None) -> None:
-    """Write it down. Raises `OSError` where that cannot be done."""
-    if found is None:
-        (folder / FILE).unlink(missing_ok=True)
-    else:
-        write_atomic(folder / FILE, (found.model_dump_json(indent=2) + "\n").encode())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -11,9 +11,9 @@ from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.planning.unmatched_rows.remaining_values import places
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.formats.plain_files.store_folder import Bare
-from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
-from pii_tracer.model.datasets import Format, ShortNumbers
+from pii_tracer.model.datasets import DatasetId, Format, ShortNumbers
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE
 from pii_tracer.model.hive_text.text_places import TextPlaces
@@ -53,7 +53,7 @@ def scan_estate(
 ) -> dict[str, Evidence]:
     """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
     evidence, numbers = {}, numbers or OtherNumbers()
-    places = sorted(state.location for state in inventory.tables)
+    places, known = sorted(s.location for s in inventory.tables), {s.dataset for s in inventory.tables}
     for state in inventory.tables:
         if state.remote:
             continue  # every version of every object there is searched (`pii_tracer.app.planning.s3_place_search`)
@@ -67,7 +67,31 @@ def scan_estate(
             unread = Evidence(0, 0, 0, unread=("it cannot be searched",))
             lone = partial(_search_lone, Path(gap.evidence), patterns, inventory.texts)
             evidence[gap.evidence] = readings.of(gap.dataset, gap.evidence, lone, unread)
+        elif folder := _unread_folder(gap, known):
+            inside = [Path(place) for place in below(str(folder), places)]
+            rest = partial(_search_folder, folder, inside, patterns, searchers, inventory.texts)
+            unread = Evidence(0, 0, 0, unread=("its files cannot be searched",))
+            evidence[gap.evidence] = readings.of(gap.dataset, gap.evidence, rest, unread)
     return evidence
+
+
+def _unread_folder(gap: InventoryGap, known: Collection[DatasetId]) -> Path | None:
+    """A folder on disk that is no table because something in it cannot be read: the rest of it may hold anybody."""
+    if gap.kind != GapKind.UNREADABLE or gap.dataset is None or gap.dataset in known:
+        return None
+    place = Path(gap.dataset.name if gap.dataset.namespace == "file" else gap.evidence)
+    if not place.is_absolute() or place.is_symlink() or not place.exists():
+        return None
+    folder = place if place.is_dir() else place.parent
+    while "=" in folder.name:  # a partition's, or of a file in one
+        folder = folder.parent
+    return folder
+
+
+def _search_folder(
+    folder: Path, inside: Sequence[Path], patterns: Patterns, searchers: Searchers, texts: TextPlaces
+) -> Evidence:
+    return evidence_of(scan_tree(folder, patterns, without=inside, searchers=searchers, texts=texts).files)
 
 
 def _search(

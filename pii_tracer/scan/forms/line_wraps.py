@@ -28,6 +28,8 @@ _FOLD = np.uint8(32)
 _FOLDING = re.compile(rb"\bBEGIN:V[A-Z]|(?:^|\")dn::? ", re.MULTILINE | re.IGNORECASE)
 """In vCard (RFC 6350, 3.2), iCalendar (RFC 5545, 3.1) and LDIF (RFC 2849) a break and one blank behind it part nothing:
 long lines are folded at any character."""
+_SOFT = re.compile(rb"=[0-9A-Fa-f]{2}[^\r\n]?=\r?\n|=\r?\n(?=[^\r\n]?=[0-9A-Fa-f]{2})")
+_ESCAPE = re.compile(rb"(?:[=%][0-9A-Fa-f]{2}|\\\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[nrt]))\Z")
 _AT_FOLD = re.compile(rb"\r?\n[ \t]")
 _LEAST_BITS, _MOST_BITS = 18, 24
 _SPARSE = 256
@@ -53,6 +55,10 @@ class Joined:
     def begins_line(self, at: int) -> bool:
         """Whether an end of a line was taken out before this byte, or the text begins or ends there."""
         return not 0 < at < len(self.origins) or bool(self.origins[at] - self.origins[at - 1] > 1)
+
+    def breaks_in(self, start: int, end: int) -> Places:
+        """Where what stands between two places goes on after an end of a line."""
+        return np.asarray(start + 1 + np.flatnonzero(np.diff(self.origins[start:end]) > 1), np.int64)
 
     def is_wrapped(self, at: int) -> bool:
         """Whether the break before this byte is one that a program made: it left a mark, or the line is full."""
@@ -104,24 +110,13 @@ class Borders:
         whole = np.frombuffer(text, np.uint8)
         breaks = _breaks(whole)
         count = len(breaks)
-        if not count:
-            return
-        ends, starts = _ends(whole, breaks), _starts(whole, breaks)
-        last, first = whole.take(ends), whole.take(starts, mode="clip")
-        # lengths of binary formats look like breaks
-        few = np.flatnonzero(self._touching.take(_two(last | _FOLD, first | _FOLD)) & (last >= 32) & (first >= 32))
-        if not len(few):
-            return
-        breaks, ends, starts = breaks[few], ends[few], starts[few]
-        before, left, right, behind = _beside(whole, ends, starts)
-        known = self._known[self._within(before, left, right, behind)]
-        known |= self._known[self._first(left, right, behind)] | self._known[self._last(before, left, right)]
-        if _CROWDED * np.count_nonzero(known) > count > _CROWDED:
+        known = np.union1d(self._parting(whole, breaks), _soft(text))
+        if _CROWDED * len(known) > count > _CROWDED:
             yield 0, len(whole)
             return
         around = 2 * self._reach + _INDENT
         low = high = 0
-        for place in breaks[known].tolist():
+        for place in known.tolist():
             if high and place - around > high:
                 yield low, high
                 high = 0
@@ -129,6 +124,17 @@ class Borders:
             high = min(len(whole), place + around)
         if high:
             yield low, high
+
+    def _parting(self, whole: Bytes, breaks: Places) -> Places:
+        """The ends of lines that may part a pattern."""
+        ends, starts = _ends(whole, breaks), _starts(whole, breaks)
+        last, first = whole.take(ends), whole.take(starts, mode="clip")
+        # lengths of binary formats look like breaks
+        few = np.flatnonzero(self._touching.take(_two(last | _FOLD, first | _FOLD)) & (last >= 32) & (first >= 32))
+        before, left, right, behind = _beside(whole, ends[few], starts[few])
+        known = self._known[self._within(before, left, right, behind)]
+        known |= self._known[self._first(left, right, behind)] | self._known[self._last(before, left, right)]
+        return np.asarray(breaks[few][known], np.int64)
 
     def _within(self, *four: Bytes) -> Words:
         return self._mixed(np.uint32(0), *four)
@@ -156,6 +162,16 @@ def signs_at_ends(text: bytes | memoryview) -> tuple[Bytes, Bytes, Bytes, Bytes]
     ends, starts = _ends(whole, breaks), _starts(whole, breaks)
     few = np.flatnonzero((whole.take(ends) >= 32) & (whole.take(starts, mode="clip") >= 32))
     return _beside(whole, ends[few], starts[few])
+
+
+def _soft(text: bytes | memoryview) -> Places:
+    """Ends of lines beside an escape of quoted-printable, which says nothing of what a pattern has there."""
+    return np.array([found.end() - 1 for found in _SOFT.finditer(text)], np.int64)
+
+
+def stand_in(text: bytes | memoryview) -> bool:
+    """Whether a text has an end of a line beside an escape, so that nothing is known of what it may part."""
+    return _SOFT.search(text) is not None
 
 
 def _breaks(whole: Bytes) -> Places:
@@ -222,7 +238,8 @@ def is_one(text: Joined, start: int, end: int, parts: Places) -> bool:
     """
     line = text.data
     unlike = not _may_be_listed(line[start:end])
-    if start and _of_word(line[start - 1]) and not (unlike and text.begins_line(start)):
+    escaped = _ESCAPE.search(line[max(0, start - 6) : start]) is not None
+    if start and _of_word(line[start - 1]) and not (escaped or (unlike and text.begins_line(start))):
         return False
     if end < len(line) and _of_word(line[end]) and not (unlike and text.begins_line(end)):
         return False

@@ -57,6 +57,7 @@ class TextShape:
             or unseen_signs.stand_in(whole)
             or escaped_letters.stand_in(whole)
             or joints.stand_in(whole)
+            or line_wraps.stand_in(whole)
             or bytes_in_text.stand_in(whole)
         )
         self._grouped = self._grouped or spaced_numbers.stand_in(whole)

@@ -283,3 +283,41 @@ def test_other_missing_files_are_not_waived_with_the_first_ones(tmp_path: Path) 
     words = waived(base)
     assert without(*before)["waiver"]
     assert without(*after)["waiver"] is None
+
+
+def test_what_lies_beside_an_unreadable_file_is_not_waived_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder in which one file cannot be read is no table; its other files are searched nevertheless."""
+    base = held(tmp_path)
+    folder = base / "lake" / "odd"
+    folder.mkdir()
+    (folder / "0.parquet").write_bytes(b"PAR1" + b"\x93" * 200 + b"PAR1")
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    assert verified(base, capsys)[0] == 0
+    for other in (b"7z\xbc\xaf\x27\x1c" + b"\x94" * 200, MAIL.encode()):
+        (folder / "1.parquet").write_bytes(other)
+        plan = planned(base, *words)
+        assert not plan["complete"], "nobody looked into this file"
+        (gap,) = (gap for gap in plan["gaps"] if not gap["waiver"])
+        assert ("the person's values" in gap["reason"]) == (other == MAIL.encode())
+    (folder / "1.parquet").unlink()
+    (folder / "0.parquet").write_bytes(b"PAR1" + b"\x94" * 200 + b"PAR1")
+    assert not planned(base, *words)["complete"]
+
+
+@pytest.mark.parametrize("bad", ["d=1/0.parquet", "_delta_log/00000000000000000000.json"])
+def test_a_person_anywhere_in_a_folder_that_is_no_table_is_found(tmp_path: Path, bad: str) -> None:
+    base = estate(tmp_path)
+    folder = base / "lake" / "odd"
+    (folder / bad).parent.mkdir(parents=True)
+    (folder / bad).write_bytes(b"PAR1" + b"\x93" * 200 + b"PAR1")
+    pq.write_table(pa.table({"note": [MAIL]}), folder / "1.parquet")
+    (gap,) = (gap for gap in planned(base)["gaps"] if "odd" in gap["id"])
+    assert gap["kind"] == "unreadable"
+    assert "the person's values" in gap["reason"]
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    pq.write_table(pa.table({"note": [MAIL, MAIL]}), folder / "2.parquet")
+    assert not planned(base, *words)["complete"]
