@@ -8,6 +8,7 @@ are WINDOW; ranking functions take no value from their order; hashes and `count`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import cast
 
@@ -32,6 +33,7 @@ from pii_tracer.lineage.sql.relations import (
     limited,
     transformed,
 )
+from pii_tracer.lineage.sql.statements.sure_values import has_value
 
 _MASKS = (exp.MD5, exp.MD5Digest, exp.SHA, exp.SHA1Digest, exp.SHA2, exp.SHA2Digest, exp.StandardHash)
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
@@ -197,12 +199,13 @@ def evaluate(expression: exp.Expression, resolve: Resolve) -> tuple[Alt, ...]:
     for choice in product(*(found[s][1].alts or (Alt(None, ()),) for s in slots)):
         chosen = dict(zip(slots, choice, strict=True))
         if id(expression.unalias()) in chosen:
-            alts.append(chosen[id(expression.unalias())])
+            alts.append(replace(chosen[id(expression.unalias())], sure=has_value(expression, chosen)))
         else:
             text, size = _substituted(expression, found, chosen)
             deps = _deps(expression, chosen)
             alone = text if len(alts) == 0 and all(len(item.alts) < 2 for _, item in found.values()) else None
-            alts.append(Alt(text, deps, _members(expression, resolve, deps, alone), size))
+            members, sure = _members(expression, resolve, deps, alone), has_value(expression, chosen)
+            alts.append(Alt(text, deps, members, size, sure))
     return limited(alts)
 
 

@@ -15,7 +15,7 @@ from pii_tracer.lineage.sql.relations import (
     limited,
     table_relation,
 )
-from pii_tracer.lineage.sql.statements.filled_columns import with_values
+from pii_tracer.lineage.sql.statements.filled_columns import NULL_IS_COUNTED, may_be_null, with_values
 from pii_tracer.lineage.sql.statements.made_values import made_in
 
 
@@ -69,7 +69,8 @@ class Filling:
     engine makes. brings: for each way in which rows come in, the columns (in lower case) that they have a value for.
     left: columns that it leaves to the table, in rows that come in or are there already. made: columns with values of
     its own making, or with constants, where its text does not tell that to a planner. like: tables whose rules its
-    output has, too.
+    output has, too. nulls: columns of its output that may be NULL. counts: whether the engine makes numbers in the
+    place of NULL.
     """
 
     rules: tuple[tuple[str, str], ...] = ()
@@ -77,6 +78,8 @@ class Filling:
     left: tuple[str, ...] = ()
     made: tuple[tuple[str, str], ...] = ()
     like: tuple[str, ...] = ()
+    nulls: tuple[str, ...] = ()
+    counts: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,10 +155,18 @@ class Draft:
     def filling(self, dialect: str) -> Filling:
         """What it says of columns that it does not fill itself."""
         comes = self.effect in (Effect.APPEND, Effect.REPLACE) and not self.unknown
-        ways = self.ways if self.ways is not None else [with_values(self.fields)] if comes else []
+        ways = self.ways if self.ways is not None else [with_values(self.fields, dialect)] if comes else []
         made = (*made_in(self.fields, dialect if self.seen else ""), *self.fixed) if self.effect in _STORES else ()
         left = tuple(dict.fromkeys(self.left))
-        return Filling(self.rules, tuple(dict.fromkeys(ways)), left, tuple(dict.fromkeys(made)), self.like)
+        return Filling(
+            rules=self.rules,
+            brings=tuple(dict.fromkeys(ways)),
+            left=left,
+            made=tuple(dict.fromkeys(made)),
+            like=self.like,
+            nulls=may_be_null(self.fields) if self.effect in _STORES else (),
+            counts=dialect in NULL_IS_COUNTED,
+        )
 
     def relation(self) -> Relation:
         """What reading the output would give."""

@@ -96,11 +96,22 @@ def defaulted(pairs: Iterable[tuple[str, Field]]) -> list[str]:
     return [name for name, item in pairs if item is DEFAULT]
 
 
-def with_values(fields: Sequence[Field]) -> tuple[str, ...]:
-    """The columns that a row comes with a value for, in every case: NULL lets some engines make one
-    (https://dev.mysql.com/doc/refman/8.4/en/example-auto-increment.html, as does 0 there).
-    """
+NULL_IS_COUNTED = frozenset({"mysql", "singlestore", "sqlite", "doris", "starrocks", "oracle"})
+"""Dialects in which a counted column has a number of its own where NULL is written, as an outer join may do
+(https://dev.mysql.com/doc/refman/8.4/en/example-auto-increment.html, as does 0 there).
+"""
+
+
+def with_values(fields: Sequence[Field], dialect: str) -> tuple[str, ...]:
+    """The columns that a row comes with a value for, in every case."""
+    if dialect in NULL_IS_COUNTED:
+        return tuple(f.name.lower() for f in fields if f.alts and all(alt.sure for alt in f.alts))
     return tuple(f.name.lower() for f in fields if not any(map(_is_left, f.alts)))
+
+
+def may_be_null(fields: Sequence[Field]) -> tuple[str, ...]:
+    """The columns that may be NULL, or 0, in rows that come in."""
+    return tuple(f.name.lower() for f in fields if not f.alts or not all(alt.sure for alt in f.alts))
 
 
 def _is_left(alt: Alt) -> bool:
