@@ -89,6 +89,23 @@ def test_a_text_that_is_followed_tells_what_was_written() -> None:
     assert doubts(KEYS, event(named("prod.out"), of_job=texts)) == ()
 
 
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT 1", False),
+        ("CREATE TABLE prod.b AS SELECT shop_id, w FROM prod.shops", False),
+        ("SET x = 1", False),
+        ("TRUNCATE TABLE prod.b", False),
+        ("INSERT INTO prod.out SELECT user_id, w FROM prod.users", True),
+        ("TRUNCATE TABLE prod.out", True),
+        ("SELECT 1; DELETE FROM prod.out WHERE id = 1", True),
+    ],
+)
+def test_a_text_explains_what_it_writes_and_nothing_else(query: str, told: bool) -> None:
+    texts = {"sql": {"query": query}}
+    assert doubts(KEYS, event(named("prod.out"), of_job=texts)) == (() if told else ("foreign_keys",))
+
+
 def test_another_run_of_the_job_tells_its_columns() -> None:
     fields = {
         "id": {"inputFields": [{**dataset("prod.users").model_dump(), "field": "user_id", "transformations": PLAIN}]}
@@ -110,6 +127,37 @@ def test_the_steps_of_a_job_tell_what_it_writes() -> None:
 
 def test_an_event_without_columns_of_a_job_with_other_inputs_is_a_gap_of_lineage() -> None:
     assert doubts(KEYS, event(named("prod.out"), inputs=[named("prod.shops")])) == ("no_columns",)
+
+
+def told_by_another(text: str = "", **more: Any) -> dict[str, Any]:
+    """A run of another job that tells the columns, or has a text."""
+    fields = {
+        "id": {"inputFields": [{**dataset("prod.users").model_dump(), "field": "user_id", "transformations": PLAIN}]},
+        "w": {"inputFields": [{**dataset("prod.users").model_dump(), "field": "w", "transformations": PLAIN}]},
+    }
+    facets = {} if text else {"columnLineage": {"fields": fields}}
+    of_job = {"sql": {"query": text}} if text else {}
+    found = event(named("prod.out", **facets), 2, inputs=[named("prod.users")], of_job=of_job, **more)
+    return {**found, "job": {**found["job"], "name": "other"}}
+
+
+def test_what_another_job_says_explains_no_job_with_the_same_inputs() -> None:
+    """It may put the manager's number there."""
+    silent = event(named("prod.out"), inputs=[named("prod.users")])
+    assert doubts("", told_by_another(), silent) == ("no_columns",)
+    assert doubts("", told_by_another(KEYS), silent) == ("no_columns",)
+
+
+def test_a_step_and_what_it_is_a_step_of_explain_each_other() -> None:
+    parent = {"parent": {"run": {"runId": "1"}, "job": {"namespace": "n", "name": LOAD}}}
+    silent = event(named("prod.out"), inputs=[named("prod.users")])
+    assert doubts("", told_by_another(of_run=parent), silent) == ()
+    of_other = {"parent": {"run": {"runId": "2"}, "job": {"namespace": "n", "name": "other"}}}
+    assert doubts("", told_by_another(), event(named("prod.out"), inputs=[named("prod.users")], of_run=of_other)) == ()
+
+
+def test_statements_of_files_explain_any_job() -> None:
+    assert doubts(KEYS, event(named("prod.out"), inputs=[named("prod.users")])) == ()
 
 
 def test_and_the_keys_of_what_is_made_of_that_table_are_doubtful_too() -> None:
