@@ -60,6 +60,11 @@ class Told:
     filled: tuple[tuple[str, str], ...] = ()
 
     @property
+    def in_script(self) -> bool:
+        """Whether what stands before it ran in its session: of a file, or of a text. Rows of a log are of several."""
+        return bool(self.texts) or self.proof.runs == 0
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """Why it is not complete; what a failed one did is not certain either."""
         return tuple(f"may have run (it failed): {r}" if self.failed else r for r in self.made.reasons)
@@ -117,11 +122,14 @@ def makes_table(made: StatementLineage) -> bool:
 def _written_without_view(told: Iterable[Told]) -> set[str]:
     """Names that a statement writes to after the view was dropped or renamed, and before it is made again.
 
-    A write before everything else counts by how it ends: files are not in the order in which they run.
+    A write before everything else counts by how it ends: files are not in the order in which they run. Rows of a log
+    without times are in no order at all.
     """
     there: dict[str, bool] = {}
     early: set[str] = set()
     found: set[str] = set()
+    timeless = {plain_name(one.made.output or "") for one in told if not (one.in_script or one.proof.first[0])}
+    gone = {plain_name(one.made.output or "") for one in told if one.made.effect is Effect.DROP} & timeless
     for one in told:
         if one.made.effect is Effect.RENAME:
             there |= {plain_name(name): False for name in one.made.inputs}
@@ -130,7 +138,7 @@ def _written_without_view(told: Iterable[Told]) -> set[str]:
         name = plain_name(one.made.output)
         if one.made.effect in (Effect.VIEW, Effect.DROP):
             there[name] = one.made.effect is Effect.VIEW
-        elif one.made.effect in (Effect.APPEND, Effect.CHANGE) and not there.get(name):
+        elif one.made.effect in (Effect.APPEND, Effect.CHANGE) and (name in gone or not there.get(name)):
             (found if name in there else early).add(name)
     return found | {name for name in early if not there.get(name, True)}
 
@@ -149,7 +157,7 @@ def _of_a_session(told: Iterable[Told]) -> set[str]:
         if one.made.output is not None and one.made.effect is Effect.REPLACE:
             temporary = makes_session_table(one.made.sql) and not one.rebuild
             (made if temporary else other)[one.made.output].add(one.proof.job)
-        elif one.made.output is not None and one.made.effect in _CHANGES and not (one.texts or one.proof.first[0] == 0):
+        elif one.made.output is not None and one.made.effect in _CHANGES and not one.in_script:
             other[one.made.output].add(one.proof.job)
         for name in {one.made.output, *one.made.read, *one.made.inputs} - {None}:
             used[str(name)].add(one.proof.job)
