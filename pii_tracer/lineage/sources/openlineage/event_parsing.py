@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lineage.graph.edges import DIRECT_SUBTYPES, Subtype
+from pii_tracer.lineage.sql.statements.filled_columns import in_path
 
 Id = tuple[str, str]
 """namespace and name of a dataset"""
@@ -284,6 +285,7 @@ def columns_told(dataset: Dataset, draft: Draft) -> None:
     change = str(dataset.facets.get("lifecycleStateChange", {}).get("lifecycleStateChange")).upper()
     if (change in _NO_ROWS and not dataset.rows) or (change == "CREATE" and dataset.rows == 0):
         draft.kept.add(dataset.id)
+    draft.made |= {(*dataset.id, column) for column, _ in in_path(f"/{dataset.id[1]}")}  # a partition's folder
     facet = dataset.facets.get("columnLineage", {})
     for column, entry in a_map(facet.get("fields"), "columnLineage.fields", wrong).items():
         if _unnamed(column, wrong):

@@ -13,7 +13,7 @@ from pii_tracer.lineage.sources.openlineage.events import Events, Run
 from pii_tracer.lineage.sources.openlineage.left_out_columns import LeftOut, LeftOutColumns
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended
 from pii_tracer.lineage.sources.openlineage.told_pairs import Kin, Kindred, ToldPairs
-from pii_tracer.lineage.sources.statement_facts import Mended
+from pii_tracer.lineage.sources.statement_facts import Mended, Told
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
 
@@ -47,17 +47,30 @@ def tell_run(run: Run, ledger: Ledger) -> None:
         ledger.columns.setdefault(dataset, ())
 
 
-def tell_silent(events: Events, ledger: Ledger, mended: Mended) -> None:
+def tell_silent(events: Events, ledger: Ledger, mended: Mended, told: Iterable[Told]) -> None:
     """Jobs that write a dataset, of which no event names an input, and nothing tells what comes into its columns.
 
-    A run that reads what it writes changes rows that are there. What runs as the steps of a job is told by these.
+    A run that reads what it writes changes rows that are there. What runs as the steps of a job is told by these. So
+    are rows that a statement takes in (MSCK), where a run or a statement is known to write them to the folder.
     """
+    statements = list(told)
+    put = {output for run in events.runs for output in run.outputs}
+    put |= {_written(one, ledger) for one in statements if "/" in (one.made.output or "")}
+    for one in statements:
+        output = _written(one, ledger) if one.made.filling.takes_in else None
+        if output is not None and output not in put:
+            ledger.job(f"{one.proof.job} (MSCK)", None, frozenset(), output, one.proof)
     steps = _steps(events, _writing(events.runs))
     for run in events.runs:
         if run.inputs:
             continue
         for output in mended.unwritten(run) - run.told - run.kept - steps[run.proof.job]:
             ledger.job(run.proof.job, None, frozenset(), output, run.proof)
+
+
+def _written(one: Told, ledger: Ledger) -> DatasetId | None:
+    name = one.made.output or ""
+    return one.own.of(name) or ledger.identities.of_rows(name, written=True)
 
 
 def tell_changes(changes: Iterable[Change], ledger: Ledger) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from urllib.parse import unquote
 
 from sqlglot import exp
 
@@ -85,6 +87,17 @@ def sequences(parts: Iterable[exp.Expression]) -> set[int]:
     """The ids of what looks like a column and is a sequence's next number."""
     columns = (column for part in parts for column in part.find_all(exp.Column))
     return {id(column) for column in columns if column.name.lower() in _NEXT}
+
+
+_IN_PATH = re.compile(r"/([^/=`]+)=([^/`]*)")
+_FILLED_IN = re.compile(r"[*?{$\[]")
+
+
+def in_path(table: str) -> Filled:
+    """The columns of a partition, with their constants, of a folder that is written to (Hive's layout)."""
+    pairs = ((unquote(name), unquote(value)) for name, value in _IN_PATH.findall(table))
+    kept = ((name, value) for name, value in pairs if value != "__HIVE_DEFAULT_PARTITION__")
+    return tuple((name, "" if _FILLED_IN.search(value) else value) for name, value in kept)
 
 
 DEFAULT = Field("", (Alt(exp.Var(this="DEFAULT"), ()),))

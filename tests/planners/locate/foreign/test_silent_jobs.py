@@ -148,6 +148,13 @@ def test_what_another_job_says_explains_no_job_with_the_same_inputs() -> None:
     assert doubts("", told_by_another(KEYS), silent) == ("no_columns",)
 
 
+def test_a_partitions_folder_fills_its_column() -> None:
+    output = named("prod.out")
+    text = json.dumps(event({**output, "name": f"{output['name']}/id=7"}, inputs=[named("prod.users")]))
+    jobs = harvested("", events=text, out="id bigint, w string").jobs_into(dataset("prod.out"))
+    assert {column for job in jobs for column, _ in job.filled} == {"id"}
+
+
 def test_a_step_and_what_it_is_a_step_of_explain_each_other() -> None:
     parent = {"parent": {"run": {"runId": "1"}, "job": {"namespace": "n", "name": LOAD}}}
     silent = event(named("prod.out"), inputs=[named("prod.users")])
