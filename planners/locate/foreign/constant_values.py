@@ -24,6 +24,10 @@ _NO_NUMBERS = frozenset(
 )  # fmt: skip
 
 
+TIMES = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentTime)
+"""When a statement runs: nobody's value, but as a number it can be."""
+
+
 def text_of(value: exp.Expression) -> str | None:
     """The text of a constant with all its signs; None for everything else."""
     negative = False
@@ -45,6 +49,8 @@ def becomes_one(cast: exp.Cast, keys: Collection[str]) -> bool:
         return False
     if to is exp.DType.BOOLEAN:
         return any(can_be_one(text, keys) for text in ("true", "false"))
+    if to in exp.DataType.NUMERIC_TYPES and cast.find(*TIMES) is not None:
+        return True
     if to not in _BITS:
         return False
     if isinstance(inner, exp.Cast) and inner.to.this in _NO_NUMBERS:

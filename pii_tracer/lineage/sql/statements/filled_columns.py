@@ -12,6 +12,8 @@ from pii_tracer.lineage.sql.relations import Alt, Field
 
 Filled = tuple[tuple[str, str], ...]
 """Columns with the constant that they get; empty text: a number that the engine makes."""
+EMPTY = "''"
+"""How the empty text stands there."""
 
 _COUNTED_TYPES = frozenset({exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL})
 _SERIALS = frozenset({"serial2", "serial4", "serial8"})
@@ -64,7 +66,7 @@ def default_of(name: str, value: object) -> list[tuple[str, str]]:
     if not isinstance(value, exp.Expression) or isinstance(value, exp.Null | exp.Uuid):
         return []
     if isinstance(value, exp.Literal | exp.Boolean):
-        return [(name, f"{sign}{value.name or value.sql()}")]
+        return [(name, f"{sign}{value.name}" or (EMPTY if isinstance(value, exp.Literal) else value.sql()))]
     if isinstance(value, exp.Anonymous) and value.name.lower() in DRAWN:
         return []
     if not reads_columns(value):
@@ -97,7 +99,7 @@ def in_path(table: str) -> Filled:
     """The columns of a partition, with their constants, of a folder that is written to (Hive's layout)."""
     pairs = ((unquote(name), unquote(value)) for name, value in _IN_PATH.findall(table))
     kept = ((name, value) for name, value in pairs if value != "__HIVE_DEFAULT_PARTITION__")
-    return tuple((name, "" if _FILLED_IN.search(value) else value) for name, value in kept)
+    return tuple((name, "" if _FILLED_IN.search(value) else value or EMPTY) for name, value in kept)
 
 
 DEFAULT = Field("", (Alt(exp.Var(this="DEFAULT"), ()),))

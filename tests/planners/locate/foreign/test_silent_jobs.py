@@ -77,6 +77,34 @@ def test_no_rows_come_in_where_an_empty_table_is_made() -> None:
     assert doubts(KEYS, event({**created, "outputFacets": {"outputStatistics": {"rowCount": 0}}})) == ()
 
 
+@pytest.mark.parametrize(
+    ("node", "found"),
+    [
+        ("create_table.prod_out", ()),
+        ("execute_create_table_command", ()),
+        ("create_table_as_select.prod_out", ("foreign_keys",)),
+    ],
+)
+def test_sparks_command_for_a_table_without_a_query_brings_no_rows(node: str, found: tuple[str, ...]) -> None:
+    """The listener names the command behind the application; with a query it is called otherwise."""
+    kind = {"jobType": {"processingType": "BATCH", "integration": "SPARK", "jobType": "SQL_JOB"}}
+    created = named("prod.out", lifecycleStateChange={"lifecycleStateChange": "CREATE"})
+    run = event(created, of_job=kind)
+    run["job"]["name"] = f"nightly.{node}"
+    assert doubts(KEYS, run) == ("foreign_keys",), "anybody may call a job so"
+    run["producer"] = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark"
+    assert doubts(KEYS, run) == found
+    assert doubts(KEYS, {**run, "outputs": [named("prod.out")]}) == ("foreign_keys",), "it does not say CREATE"
+
+
+@pytest.mark.parametrize(
+    ("operator", "found"),
+    [("EmptyOperator", ()), ("airflow.operators.empty.EmptyOperator", ()), ("BashOperator", ("foreign_keys",))],
+)
+def test_an_airflow_task_that_does_nothing_fills_no_outlet(operator: str, found: tuple[str, ...]) -> None:
+    assert doubts(KEYS, event(named("prod.out"), of_run={"airflow": {"task": {"operator_class": operator}}})) == found
+
+
 @pytest.mark.parametrize("column", ["id", "w"])
 def test_columns_that_come_from_none_are_made_by_the_job(column: str) -> None:
     assert doubts(KEYS, event(named("prod.out", columnLineage={"fields": {column: {"inputFields": []}}}))) == (
