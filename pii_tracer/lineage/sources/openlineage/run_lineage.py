@@ -54,7 +54,7 @@ def tell_silent(events: Events, ledger: Ledger, mended: Mended, told: Iterable[T
     are rows that a statement takes in (MSCK), where a run or a statement is known to write them to the folder.
     """
     statements = list(told)
-    put = {output for run in events.runs for output in run.outputs}
+    put: set[DatasetId | None] = {output for run in events.runs for output in run.outputs}
     put |= {_written(one, ledger) for one in statements if "/" in (one.made.output or "")}
     for one in statements:
         output = _written(one, ledger) if one.made.filling.takes_in else None

@@ -98,12 +98,14 @@ def _computed(value: exp.Expression) -> str | None:
     texts = [str(part) for part in parts]
     if isinstance(value, exp.Concat | exp.DPipe):
         return "".join(texts)
-    if isinstance(value, exp.Upper | exp.Lower | exp.Trim) and len(texts) == 1:
-        return {exp.Upper: str.upper, exp.Lower: str.lower, exp.Trim: str.strip}[type(value)](texts[0])
-    return None
+    change = _LETTERS.get(type(value))
+    return change(texts[0]) if change is not None and len(texts) == 1 else None
 
 
-_ARITHMETIC: Mapping[type[exp.Expression], Callable[[int, int], int]] = {
+_LETTERS: Mapping[type[exp.Expr], Callable[[str], str]] = {
+    exp.Upper: str.upper, exp.Lower: str.lower, exp.Trim: str.strip,
+}  # fmt: skip
+_ARITHMETIC: Mapping[type[exp.Expr], Callable[[int, int], int]] = {
     exp.Add: operator.add, exp.Sub: operator.sub, exp.Mul: operator.mul,
 }  # fmt: skip
 
