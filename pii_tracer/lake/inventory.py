@@ -119,12 +119,11 @@ class TableState(Frozen):
     at (Iceberg); None where the folder tells which one counts. sharing: with whom files are shared, so that neither
     side's clean-up may remove what the other still reads. expiry: whether anything expires its snapshots (Iceberg).
     row_key: columns by which the table itself tells rows apart (Hudi's record key, Iceberg's identifier fields).
-    fixed: columns that cannot become NULL, and why (`NOT NULL`, a generated column).
-    padded: columns of CHAR(n), whose values end in blanks, as far as that is told (Delta, bare folders).
+    fixed: columns that cannot become NULL, and why (`NOT NULL`, a generated column). defaults: column and SQL of what a
+    row without a value gets there. padded: columns of CHAR(n), whose values end in blanks, as far as that is told.
     nessie: set where a Nessie catalog keeps the table; its other references are among `refs`.
-    staged: ids of snapshots that write-audit-publish has staged and nobody published (Iceberg).
-    uneven: ways to columns of a bare folder, and to fields of its structs, that not every file has (JSON apart, where a
-    row may always lack a field), sorted.
+    staged: ids of snapshots that write-audit-publish has staged and nobody published (Iceberg). uneven: ways to columns
+    of a bare folder, and to fields of its structs, that not every file has (JSON apart: a row may lack any), sorted.
     loose: nobody knows the order of its columns, which INSERT goes by: a folder of JSON, or one whose files disagree.
     mixed: columns of a folder of JSON in or below which one line has an object or a list and another something else,
     which Spark takes for text as long as there are both.
@@ -165,6 +164,7 @@ class TableState(Frozen):
     staged: tuple[str, ...] = ()
     row_key: tuple[str, ...] = ()
     fixed: dict[str, str] = {}
+    defaults: tuple[tuple[str, str], ...] = Field(default=(), exclude_if=lambda told: not told)
     padded: tuple[str, ...] = ()
     uneven: tuple[tuple[str, ...], ...] = ()
     loose: bool = False

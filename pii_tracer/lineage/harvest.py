@@ -160,7 +160,7 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     tell_through(told, shown, ledger)
     tell_names(events, ledger)
     mended = Mended(told, ledger)
-    tell_silent(events, ledger, mended)
+    tell_silent(events, ledger, mended, told)
     tell_gaps(events, ledger, mended)
     tell_noted(_unity(sources, given, ledger, reads), ledger, mended)
     ledger.plain_gaps += events.gaps

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.delta.table_state import delta_state
-from pii_tracer.lake.formats.iceberg.table_state import iceberg_state
+from pii_tracer.lake.formats.iceberg.table_state import iceberg_state, schema_defaults
 from pii_tracer.lake.formats.plain_files.data_file import data_file
 from pii_tracer.lake.formats.plain_files.table_state import folder_state
 from pii_tracer.lake.inventory import Expiry
@@ -31,6 +31,7 @@ def test_delta_tells_what_cannot_become_null(tmp_path: Path) -> None:
         column("needed", nullable=False),
         column("made", generationExpression="free + 1"),
         {**column("numbered"), "metadata": {"delta.identity.start": 1}},
+        {**column("filled"), "metadata": {"CURRENT_DEFAULT": "2", "EXISTS_DEFAULT": "1"}},
     ]
     schema = json.dumps({"type": "struct", "fields": fields})
     actions = [
@@ -50,6 +51,7 @@ def test_delta_tells_what_cannot_become_null(tmp_path: Path) -> None:
     log.write_text("\n".join(map(json.dumps, actions)))
     state = delta_state(tmp_path / "warehouse" / "t", EstatePaths(estate(), tmp_path)).state
     assert state.fixed == {"needed": "NOT NULL", "made": "a generated column", "numbered": "an identity column"}
+    assert state.defaults == (("filled", "2"), ("filled", "1"))
 
 
 def test_files_of_a_bare_folder_tell_what_cannot_become_null(tmp_path: Path) -> None:
@@ -122,3 +124,19 @@ def test_iceberg_tells_whether_anything_expires_its_snapshots(tmp_path: Path) ->
     assert iceberg_state(folder, paths).state.expiry == Expiry(ran=False), "both are to be kept"
     table.maintenance.expire_snapshots().by_id(first.snapshot_id).commit()
     assert iceberg_state(folder, paths).state.expiry == Expiry(ran=True)
+
+
+def test_iceberg_tells_what_new_rows_and_old_ones_get() -> None:
+    """PyIceberg writes no table of version 3 yet: the fields are read as its metadata has them."""
+    from pyiceberg.types import BooleanType, LongType, NestedField, StringType, StructType
+
+    inner = StructType(NestedField(3, "id", LongType(), write_default=8))
+    fields = (
+        NestedField(1, "id", LongType(), initial_default=1, write_default=2),
+        NestedField(2, "who", inner),
+        NestedField(4, "note", StringType(), write_default="it's"),
+        NestedField(5, "on", BooleanType(), initial_default=True, write_default=True),
+        NestedField(6, "free", LongType()),
+    )
+    told = [("id", "2"), ("id", "1"), ("who", "8"), ("note", "'it''s'"), ("on", "'True'"), ("on", "'True'")]
+    assert list(schema_defaults(fields)) == told

@@ -76,13 +76,39 @@ _TWO_SESSIONS = (
 )
 
 
-@pytest.mark.parametrize(("rows", "gaps"), [(_TWO_SESSIONS[:3], []), (_TWO_SESSIONS, ["unresolved_name"])])
+_IN_BETWEEN = (
+    "CREATE TEMP TABLE x AS SELECT pan AS v FROM lake.prod.payments",
+    "CREATE TEMP TABLE x AS SELECT user_id AS v FROM lake.prod.payments",
+    "INSERT INTO prod.copy (uid) SELECT v FROM x",
+)
+
+
+@pytest.mark.parametrize("time", ["at", None])
+@pytest.mark.parametrize(
+    ("rows", "gaps"),
+    [(_TWO_SESSIONS[:3], []), (_TWO_SESSIONS, ["unresolved_name"]), (_IN_BETWEEN, ["unresolved_name"])],
+)
 def test_a_log_does_not_show_which_session_wrote_to_its_temporary_table(
-    tmp_path: Path, rows: tuple[str, ...], gaps: list[str]
+    tmp_path: Path, rows: tuple[str, ...], gaps: list[str], time: str | None
 ) -> None:
     """Each text is there once: what another session put into its own `x` may never have gone on."""
     lines = [json.dumps({"sql": text, "at": f"2026-11-01T00:00:0{n}Z"}) for n, text in enumerate(rows)]
     (tmp_path / "log.jsonl").write_text("\n".join(lines))
-    log = QueryLog(path="log.jsonl", dialect="snowflake", time="at")
+    log = QueryLog(path="log.jsonl", dialect="snowflake", time=time)
     graph = harvest(LineageSources(queries=(log,)), tmp_path, (), ALIASES, SCHEMAS)
     assert [gap.kind.value for gap in graph.gaps] == gaps
+
+
+def test_a_log_without_times_does_not_show_whether_a_name_was_a_view_when_rows_came_in(tmp_path: Path) -> None:
+    rows = (
+        "CREATE VIEW lake.prod.v AS SELECT user_id, pan FROM lake.prod.payments",
+        "INSERT INTO lake.prod.v (user_id) SELECT user_id FROM lake.prod.payments",
+        "DROP VIEW lake.prod.v",
+    )
+    log = QueryLog(path="log.jsonl", dialect="snowflake")
+    (tmp_path / "log.jsonl").write_text("\n".join(json.dumps({"sql": text}) for text in rows))
+    graph = harvest(LineageSources(queries=(log,)), tmp_path, (), ALIASES, SCHEMAS)
+    assert "unresolved_name" in [gap.kind.value for gap in graph.gaps]
+    (tmp_path / "log.jsonl").write_text("\n".join(json.dumps({"sql": text}) for text in rows[:2]))
+    graph = harvest(LineageSources(queries=(log,)), tmp_path, (), ALIASES, SCHEMAS)
+    assert [gap.kind.value for gap in graph.gaps] == []

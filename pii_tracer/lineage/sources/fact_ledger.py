@@ -52,7 +52,7 @@ class Ledger:
     _gaps: dict[_GapKey, set[Proof]] = field(default_factory=lambda: defaultdict(set))
     plain_gaps: list[LineageGap] = field(default_factory=list)
     declared: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    resolved: set[tuple[DatasetId, DatasetId]] = field(default_factory=set)
+    resolved: dict[tuple[DatasetId, DatasetId], set[Proof]] = field(default_factory=lambda: defaultdict(set))
     ambiguous: set[str] = field(default_factory=set)
 
     def edge(
@@ -139,15 +139,20 @@ class Ledger:
         columns = [(c.name, c.type) for c in self.columns[dataset]]
         return Loose(columns) if dataset in self.loose else columns
 
-    def linked(self, *, by_rows: bool) -> set[tuple[DatasetId, DatasetId]]:
-        """Pairs of datasets of which something is told to go from one to the other.
+    def linked(self, *, by_rows: bool) -> dict[tuple[DatasetId, DatasetId], set[Proof]]:
+        """Pairs of datasets of which something is told to go from one to the other, and who tells it.
 
         by_rows: also where it is told only that a column decides about rows. A resolved statement tells all there is,
         even when that is nothing (`SELECT count(*)`).
         """
-        pairs = {(source.dataset, target.dataset) for source, target, *_ in self._edges}
-        rows = {(source.dataset, target) for source, target, _ in self._members} if by_rows else set()
-        return pairs | rows | self.resolved
+        found: dict[tuple[DatasetId, DatasetId], set[Proof]] = defaultdict(set)
+        for (source, target, *_rest), proofs in self._edges.items():
+            found[source.dataset, target.dataset] |= proofs
+        for (column, dataset, _), proofs in self._members.items() if by_rows else ():
+            found[column.dataset, dataset] |= proofs
+        for pair, proofs in self.resolved.items():
+            found[pair] |= proofs
+        return found
 
     def reached(self) -> dict[DatasetId, set[str]]:
         """Columns that something is told to go into, or to decide about, in small letters, by dataset."""

@@ -68,7 +68,7 @@ def _tables(name: str, told: Sequence[Told]) -> list[_Table]:
             of_job[one.proof.job].append(table)
             now[scope] = table
         current = now.get(scope)
-        if current is None or not (one.texts or one.proof.first[0] == 0):  # a log's sessions run at the same time
+        if current is None or not one.in_script:  # a log's sessions run at the same time
             if current is not None and made.output == name:
                 current.ways.append(made.sql)
                 current.users.append(at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -34,6 +35,9 @@ _REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE}
 # what is not certain about a query or a temporary view counts where its outcome is written
 _QUIET = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.DELETE})
 
+_READS = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY})
+_WORD = re.compile(r"[\w$]+")
+
 SPARK = frozenset({"spark", "databricks"})
 """Dialects whose statements Spark can be given again; SQL of other engines means other things there."""
 
@@ -54,6 +58,11 @@ class Told:
     rebuild: bool = True
     own: OwnNames = NO_NAMES
     filled: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def in_script(self) -> bool:
+        """Whether what stands before it ran in its session: of a file, or of a text. Rows of a log are of several."""
+        return bool(self.texts) or self.proof.runs == 0
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -113,11 +122,14 @@ def makes_table(made: StatementLineage) -> bool:
 def _written_without_view(told: Iterable[Told]) -> set[str]:
     """Names that a statement writes to after the view was dropped or renamed, and before it is made again.
 
-    A write before everything else counts by how it ends: files are not in the order in which they run.
+    A write before everything else counts by how it ends: files are not in the order in which they run. Rows of a log
+    without times are in no order at all.
     """
     there: dict[str, bool] = {}
     early: set[str] = set()
     found: set[str] = set()
+    timeless = {plain_name(one.made.output or "") for one in told if not (one.in_script or one.proof.first[0])}
+    gone = {plain_name(one.made.output or "") for one in told if one.made.effect is Effect.DROP} & timeless
     for one in told:
         if one.made.effect is Effect.RENAME:
             there |= {plain_name(name): False for name in one.made.inputs}
@@ -126,7 +138,7 @@ def _written_without_view(told: Iterable[Told]) -> set[str]:
         name = plain_name(one.made.output)
         if one.made.effect in (Effect.VIEW, Effect.DROP):
             there[name] = one.made.effect is Effect.VIEW
-        elif one.made.effect in (Effect.APPEND, Effect.CHANGE) and not there.get(name):
+        elif one.made.effect in (Effect.APPEND, Effect.CHANGE) and (name in gone or not there.get(name)):
             (found if name in there else early).add(name)
     return found | {name for name in early if not there.get(name, True)}
 
@@ -145,7 +157,7 @@ def _of_a_session(told: Iterable[Told]) -> set[str]:
         if one.made.output is not None and one.made.effect is Effect.REPLACE:
             temporary = makes_session_table(one.made.sql) and not one.rebuild
             (made if temporary else other)[one.made.output].add(one.proof.job)
-        elif one.made.output is not None and one.made.effect in _CHANGES and not (one.texts or one.proof.first[0] == 0):
+        elif one.made.output is not None and one.made.effect in _CHANGES and not one.in_script:
             other[one.made.output].add(one.proof.job)
         for name in {one.made.output, *one.made.read, *one.made.inputs} - {None}:
             used[str(name)].add(one.proof.job)
@@ -190,7 +202,8 @@ def tell(told: Told, ledger: Ledger) -> None:
     ledger.job(proof.job, sql, frozenset(inputs.values()), target, proof, made.sql, made.views, told.filled)
     lost = [(table, columns) for table in sorted(metadata) if (columns := taken(made, table))]
     if made.complete and not lost:
-        ledger.resolved.update((dataset, target) for dataset in inputs.values())
+        for dataset in inputs.values():
+            ledger.resolved[dataset, target].add(proof)
     kind = LineageGapKind.SQL_OPAQUE if made.opaque else LineageGapKind.SQL_PARTIAL
     for why in told.reasons:
         ledger.gap(target, kind, why, proof, "give the schemas of the tables it reads")
@@ -209,31 +222,63 @@ def _again(told: Told, ledger: Ledger) -> bool:
 
 
 class Mended:
-    """Which runs without outputs are explained by a statement."""
+    """What runs leave open and statements explain."""
 
     def __init__(self, told: Iterable[Told], ledger: Ledger) -> None:
-        self._own: set[tuple[str, str]] = set()
         self._whole: set[tuple[str, str]] = set()
         self._not_whole: set[tuple[str, str]] = set()
+        self._writes: dict[tuple[str, str], set[DatasetId | None]] = defaultdict(set)
+        self._names: dict[tuple[str, str], set[DatasetId | None]] = defaultdict(set)
+        self._effects: dict[tuple[str, str], set[Effect]] = defaultdict(set)
         self._reading: dict[DatasetId, list[frozenset[DatasetId | None]]] = defaultdict(list)
         for one in told:
-            (self._whole if one.made.complete else self._not_whole).update(one.texts)
-            if not one.made.complete:
-                continue
-            if one.made.output is not None or one.made.effect is Effect.NONE:
-                self._own.update(one.texts)
-            if one.made.effect in _MOVES_DATA:
-                read = frozenset(one.own.of(t) or ledger.identities.of_rows(t) for t in one.made.inputs)
+            made = one.made
+            (self._whole if made.complete else self._not_whole).update(one.texts)
+            read = frozenset(one.own.of(t) or ledger.identities.of_rows(t) for t in (*made.inputs, *made.read))
+            output = one.own.of(made.output) if made.output is not None else None
+            if made.output is not None and output is None:
+                output = ledger.identities.of_rows(made.output, written=True)
+            for text in one.texts:
+                self._writes[text].add(output if made.effect not in _READS else None)
+                self._names[text] |= {*read, output}
+                self._effects[text].add(made.effect)
+            if made.complete and made.effect in _MOVES_DATA:
                 for dataset in read:
                     if dataset is not None:
                         self._reading[dataset].append(read)
 
     def __call__(self, run: Run) -> bool:
-        """A complete statement of the run itself, or one that reads the same datasets, tells where the data went."""
-        if any(text in self._own for text in run.sql):
+        """Whether a run without outputs is explained: by complete statements of its own that name all that it reads, or
+        by one that reads the same datasets, which tells where the data went.
+        """
+        own = [text for text in run.sql if text in self._whole and text not in self._not_whole]
+        named = frozenset[DatasetId | None]().union(*(self._names[text] for text in own))
+        words = frozenset[str]().union(*(_words(text) for text, _ in own))
+        if own and all(d in named or words.issuperset(_last_words(d)) for d in run.inputs):
             return True
         return any(run.inputs <= read for read in self._reading.get(min(run.inputs), ()))
 
     def whole(self, run: Run) -> bool:
         """Whether the run tells its SQL, and every statement of it is followed."""
         return bool(run.sql) and self._whole.issuperset(run.sql) and self._not_whole.isdisjoint(run.sql)
+
+    def unwritten(self, run: Run) -> frozenset[DatasetId]:
+        """The outputs of a run of which its SQL does not tell all that comes into them.
+
+        A text explains what its statements write, and tables that it names and only tends (`OPTIMIZE t`). `SELECT 1` is
+        followed, and says nothing of a table.
+        """
+        if not self.whole(run):
+            return run.outputs
+        tending = [_words(text[0]) for text in run.sql if self._effects[text] == {Effect.NONE}]
+        tended = {d for d in run.outputs if any(words.issuperset(_last_words(d)) for words in tending)}
+        return run.outputs.difference(tended, *(self._writes[text] for text in run.sql))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
+
+
+def _last_words(dataset: DatasetId) -> list[str]:
+    """The words of the last part of a dataset's name: of a table's, or of a folder's."""
+    return _WORD.findall(re.split(r"[./]", dataset.name.rstrip("/"))[-1].lower())

@@ -17,6 +17,7 @@ from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fiel
 from pii_tracer.lineage.sql.statements.filled_columns import default_of, filled_by, sequences
 from pii_tracer.lineage.sql.text.script_splitting import Call, Clone
 from pii_tracer.lineage.sql.text.table_moves import Move
+from pii_tracer.lineage.sql.text.table_name_pattern import TABLE
 from pii_tracer.lineage.sql.text.table_names import is_location, is_place, path_table
 
 _COPIES = {
@@ -62,6 +63,23 @@ def _table(query: Query, written: str) -> str:
     if is_location(written):
         return path_table(written.rstrip("/"))
     return query.names.of(sqlglot.to_table(written, dialect="spark"))
+
+
+_TAKES_IN = re.compile(
+    rf"\s*(?:(?:MSCK\s+(?:REPAIR\s+)?|REPAIR\s+)TABLE\s+(?P<a>{TABLE})(?!.*\bDROP\s+PARTITIONS)"
+    rf"|ALTER\s+TABLE\s+(?P<b>{TABLE})\s+RECOVER\s+PARTITIONS)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What makes partitions of the folders that lie below a table's folder
+(https://spark.apache.org/docs/3.5.6/sql-ref-syntax-ddl-repair-table.html)."""
+
+
+def tended(query: Query, text: str) -> Draft:
+    """A statement of administration, which moves no rows; but it can take in those that lie in a table's folder."""
+    found = _TAKES_IN.match(text)
+    if found is None:
+        return Draft(Effect.NONE, None)
+    return Draft(Effect.SCHEMA, _table(query, found["a"] or found["b"]), takes_in=True)
 
 
 def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:

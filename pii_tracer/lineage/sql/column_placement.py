@@ -17,6 +17,7 @@ from pii_tracer.lineage.sql.relations import (
     Relation,
     fitting,
 )
+from pii_tracer.lineage.sql.statements.filled_columns import EMPTY
 from pii_tracer.lineage.sql.text.table_names import is_place
 
 
@@ -80,7 +81,7 @@ def partition_values(node: exp.Expression | None) -> list[tuple[str, str]]:
 def _text_of(value: exp.Expression) -> str:
     sign = "-" if isinstance(value, exp.Neg) else ""
     inner = value.this if sign else value
-    return f"{sign}{inner.name}" if isinstance(inner, exp.Literal) else ""
+    return (f"{sign}{inner.name}" or EMPTY) if isinstance(inner, exp.Literal) else ""
 
 
 def _by_fitting_names(query: Query, target: str, relation: Relation, columns: Sequence[str]) -> list[Field]:

@@ -1,13 +1,14 @@
 """What an expression does to the columns it reads: kinds of dependency, and its text over the source tables.
 
-Rules are those of OpenLineage's Spark integration (ExpressionTraverser and its tests of transformation types):
-values of CASE, IF and COALESCE are TRANSFORMATION, what they decide by is CONDITIONAL; a window's partition and order
-are WINDOW; ranking functions take no value from their order; hashes and `count` mask.
+Rules are those of OpenLineage's Spark integration (ExpressionTraverser): values of CASE, IF and COALESCE are
+TRANSFORMATION, what they decide by is CONDITIONAL; a window's partition and order are WINDOW; ranking functions take no
+value from their order; hashes and `count` mask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import cast
 
@@ -32,6 +33,7 @@ from pii_tracer.lineage.sql.relations import (
     limited,
     transformed,
 )
+from pii_tracer.lineage.sql.statements.sure_values import has_value
 
 _MASKS = (exp.MD5, exp.MD5Digest, exp.SHA, exp.SHA1Digest, exp.SHA2, exp.SHA2Digest, exp.StandardHash)
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
@@ -88,7 +90,7 @@ def _is_rank(node: exp.Expression) -> bool:
 
 def children(node: exp.Expression) -> Iterator[tuple[exp.Expression, Kind]]:
     """Operands with what happens to each."""
-    if isinstance(node, exp.Paren | exp.Alias | exp.Aliases | exp.PivotAlias):
+    if isinstance(node, exp.Paren | exp.Alias | exp.Aliases | exp.PivotAlias | exp.IgnoreNulls | exp.RespectNulls):
         yield node.this, IDENTITY
     elif isinstance(node, exp.Case):
         yield from _case(node)
@@ -125,8 +127,6 @@ def children(node: exp.Expression) -> Iterator[tuple[exp.Expression, Kind]]:
         yield from ((o.this, CONDITIONAL) for o in node.args["order"].expressions)
     elif isinstance(node, exp.Grouping | exp.GroupingId):
         yield from ((e, CONDITIONAL) for e in node.expressions)
-    elif isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
-        yield node.this, IDENTITY
     else:
         kind = kind_of(node)
         yield from ((child, kind) for child in node.iter_expressions())
@@ -196,13 +196,14 @@ def evaluate(expression: exp.Expression, resolve: Resolve) -> tuple[Alt, ...]:
     alts = []
     for choice in product(*(found[s][1].alts or (Alt(None, ()),) for s in slots)):
         chosen = dict(zip(slots, choice, strict=True))
-        if id(expression.unalias()) in chosen:
-            alts.append(chosen[id(expression.unalias())])
+        if (whole := chosen.get(id(expression.unalias()))) is not None:
+            alts.append(replace(whole, sure=has_value(expression, chosen)))
         else:
             text, size = _substituted(expression, found, chosen)
             deps = _deps(expression, chosen)
             alone = text if len(alts) == 0 and all(len(item.alts) < 2 for _, item in found.values()) else None
-            alts.append(Alt(text, deps, _members(expression, resolve, deps, alone), size))
+            members = _members(expression, resolve, deps, alone)
+            alts.append(Alt(text, deps, members, size, has_value(expression, chosen)))
     return limited(alts)
 
 

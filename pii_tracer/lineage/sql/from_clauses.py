@@ -22,6 +22,7 @@ from pii_tracer.lineage.sql.relations import (
     renamed,
 )
 from pii_tracer.lineage.sql.scopes import Findings, Scope, Source, right_first, shown
+from pii_tracer.lineage.sql.statements.sure_values import padded
 from pii_tracer.lineage.sql.table_functions import generated, pivoted
 from pii_tracer.lineage.sql.text.table_names import Names, path_table
 
@@ -141,6 +142,7 @@ class FromItems(ABC):
             if str(join.kind or "").upper() == "ARRAY":
                 self._elements(join, scope, ctes)
                 continue
+            there = len(scope.sources)
             source = self.source(join.this, ctes, scope)
             before = list(scope.sources)
             scope.sources.append(source)
@@ -153,6 +155,7 @@ class FromItems(ABC):
                 if source.relation.open or any(s.relation.open for s in before):
                     self.findings.doubt("NATURAL JOIN of tables whose schemas are not given")
             self._using(using, source, before, str(join.side or "").upper())
+            padded(join, scope.sources[:there], scope.sources[there:])
             if using:
                 right_first(scope, source, join, self.dialect)
             if self.dialect not in _IN_THEIR_PLACE:
@@ -163,6 +166,7 @@ class FromItems(ABC):
                 scope.sources[-1] = Source(source.names, Relation([]))
         for lateral in node.args.get("laterals") or ():
             scope.sources.append(self.source(lateral, ctes, scope))
+            padded(lateral, (), scope.sources[-1:])
 
     def _elements(self, join: exp.Join, scope: Scope, ctes: Ctes) -> None:
         """ClickHouse's ARRAY JOIN: elements of arrays under names of their own, or in the place of their columns."""

@@ -37,6 +37,7 @@ from pii_tracer.lineage.sql.scopes import (
     whole_row,
 )
 from pii_tracer.lineage.sql.star_expansion import by_pattern, meant, star
+from pii_tracer.lineage.sql.statements.sure_values import makes_nulls
 from pii_tracer.lineage.sql.table_functions import columns_made, row_of
 
 MAX_ROUNDS = 20
@@ -250,6 +251,7 @@ class Query(FromItems):
         self.from_clause(node, scope, ctes)
         self._named_expressions(node, scope, ctes)
         result = self._projection(node, scope, ctes)
+        result = result.or_none() if makes_nulls(node) else result
         if self.dialect == "clickhouse":
             for reason in aliases_of_columns(node, scope):
                 self.findings.doubt(reason)

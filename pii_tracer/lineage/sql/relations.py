@@ -72,13 +72,15 @@ class Dep:
 class Alt:
     """One way a column gets its value. members: the fields, when the value is a struct made in the statement.
 
-    size: nodes of the expression's tree, at least.
+    size: nodes of the expression's tree, at least. sure: it is known to give a value, neither NULL nor 0, where the
+    columns of tables that it reads have one.
     """
 
     expression: exp.Expression | None
     deps: tuple[Dep, ...]
     members: Mapping[str, Field] = field(default_factory=dict, compare=False)
     size: int = field(default=1, compare=False)
+    sure: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class Relation:
     """Columns in order. `rest` are relations whose further, unknown columns are columns of this one as well.
 
     made: rows that a function makes of constants; whatever its columns are called, they come from no table.
+    padded: an outer join may have no row of it.
     """
 
     def __init__(
@@ -131,12 +134,14 @@ class Relation:
         indirect: frozenset[tuple[str, str, Subtype]] = frozenset(),
         *,
         made: bool = False,
+        padded: bool = False,
     ) -> None:
-        self.fields = tuple(fields)
-        self.rest = rest
+        self.fields = tuple(map(unsure, fields)) if padded else tuple(fields)
+        self.rest = tuple(r.or_none() for r in rest) if padded else rest
         self.base = base
         self.indirect = indirect
         self.made = made
+        self.padded = padded
         self._by_name: dict[str, Field] = {}
         for item in self.fields:
             self._by_name.setdefault(item.name.lower(), item)
@@ -155,7 +160,8 @@ class Relation:
         if found is not None:
             return found
         if self.base is not None and self.open:
-            return table_field(self.base, name)
+            item = table_field(self.base, name)
+            return unsure(item) if self.padded else item
         found = next((f for r in self.rest if (f := r.known(name))), None)
         if found is not None:
             return found
@@ -163,6 +169,10 @@ class Relation:
             return constant(name)
         asked = [f for r in self.rest if (f := r.get(name))]
         return Field(name, limited(a for f in asked for a in f.alts)) if asked else None
+
+    def or_none(self) -> Relation:
+        """The same, where an outer join may have no row of it, so that its columns are NULL."""
+        return Relation(self.fields, self.rest, self.base, self.indirect, made=self.made, padded=True)
 
     def bases(self) -> Iterator[str]:
         """Tables whose columns are not known."""
@@ -179,6 +189,13 @@ class Relation:
             yield Dep(table, "*", IDENTITY)
 
 
+def unsure(item: Field) -> Field:
+    """A column that may be NULL."""
+    if not any(alt.sure for alt in item.alts):
+        return item
+    return replace(item, alts=tuple(replace(alt, sure=False) for alt in item.alts))
+
+
 class Elements(Relation):
     """The elements of an array in a column, or rows that a function makes of columns, and whose columns nobody names:
     whatever is asked of one comes from there.
@@ -189,6 +206,9 @@ class Elements(Relation):
         self._members = {key: transformed(item) for key, item in common_members(column.alts).items()}
         self._element = Field(column.name, (Alt(None, deps, self._members),))
         super().__init__([self._element])
+
+    def or_none(self) -> Relation:
+        return self  # of these nothing is known to be there
 
     def get(self, name: str) -> Field:
         found = self._members.get(name.lower())
@@ -231,7 +251,7 @@ def transformed(
 def table_field(table: str, column: str, type_: str = "") -> Field:
     """A column of a table of the statement. Its expression is shared: whoever changes one, copies it first."""
     expression = exp.Column(this=exp.to_identifier(column), table=_qualifier(table))
-    return Field(column, (Alt(expression, (Dep(table, column, IDENTITY),)),), type_)
+    return Field(column, (Alt(expression, (Dep(table, column, IDENTITY),), sure=True),), type_)
 
 
 def _qualifier(table: str) -> exp.Identifier:
@@ -278,9 +298,9 @@ def union_by_name(left: Relation, right: Relation) -> Relation:
     fields = []
     for item in left.fields:
         other = right.get(item.name)
-        alts = limited((*item.alts, *(other.alts if other else ())))
+        alts = limited((*item.alts, *other.alts)) if other else unsure(item).alts  # NULL where it is missing
         fields.append(Field(item.name, alts, item.type, item.loose or bool(other and other.loose)))
-    fields += [f for f in right.fields if left.known(f.name) is None]
+    fields += [unsure(f) for f in right.fields if left.known(f.name) is None]
     rest = (*left.rest, *right.rest, *(r for r in (left, right) if r.base is not None and r.open))
     return Relation(fields, rest)
 
@@ -301,6 +321,8 @@ def limited(alts: Iterable[Alt]) -> tuple[Alt, ...]:
     for alt in alts:
         if alt not in found:
             found.append(alt)
+        elif not alt.sure:
+            found[found.index(alt)] = alt
     if len(found) <= MAX_ALTERNATIVES:
         return tuple(found)
     return (Alt(None, tuple(dict.fromkeys(d for a in found for d in a.deps))),)

@@ -17,7 +17,7 @@ from pii_tracer.lineage.sql.accounting.called_routines import called_for_effect
 from pii_tracer.lineage.sql.accounting.client_settings import filled_in, read_otherwise
 from pii_tracer.lineage.sql.accounting.harmless_statements import without_data
 from pii_tracer.lineage.sql.accounting.unfollowed_moves import reason_of
-from pii_tracer.lineage.sql.clone_call_alter import altered, called, cloned, moved
+from pii_tracer.lineage.sql.clone_call_alter import altered, called, cloned, moved, tended
 from pii_tracer.lineage.sql.intermediate_tables import Before, Intermediate, after, replaces_partitions
 from pii_tracer.lineage.sql.known_dialects import known_dialect
 from pii_tracer.lineage.sql.multi_inserts import inserts
@@ -175,7 +175,7 @@ class Script:
         if used is not None:
             self._use(used)
         if used is not None or administration(text) is not None:
-            return [self._finish(statement, query, Draft(Effect.NONE, None))]
+            return [self._finish(statement, query, tended(query, text))]
         dynamic = dynamic_of(text, self.dialect)
         if dynamic is not None:
             return self._run(statement, dynamic)

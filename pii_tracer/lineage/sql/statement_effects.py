@@ -15,7 +15,7 @@ from pii_tracer.lineage.sql.relations import (
     limited,
     table_relation,
 )
-from pii_tracer.lineage.sql.statements.filled_columns import with_values
+from pii_tracer.lineage.sql.statements.filled_columns import NULL_IS_COUNTED, in_path, may_be_null, with_values
 from pii_tracer.lineage.sql.statements.made_values import made_in
 
 
@@ -69,7 +69,8 @@ class Filling:
     engine makes. brings: for each way in which rows come in, the columns (in lower case) that they have a value for.
     left: columns that it leaves to the table, in rows that come in or are there already. made: columns with values of
     its own making, or with constants, where its text does not tell that to a planner. like: tables whose rules its
-    output has, too.
+    output has, too. nulls: columns of its output that may be NULL. counts: whether the engine makes numbers in the
+    place of NULL. takes_in: whether rows come in that lie in its output's folder already.
     """
 
     rules: tuple[tuple[str, str], ...] = ()
@@ -77,6 +78,9 @@ class Filling:
     left: tuple[str, ...] = ()
     made: tuple[tuple[str, str], ...] = ()
     like: tuple[str, ...] = ()
+    nulls: tuple[str, ...] = ()
+    counts: bool = False
+    takes_in: bool = False
 
 
 @dataclass(frozen=True)
@@ -146,16 +150,29 @@ class Draft:
     """As of `Filling`."""
     fixed: list[tuple[str, str]] = field(default_factory=list)
     """Partition columns with the constants that they get."""
+    takes_in: bool = False
+    """As of `Filling`."""
     seen: bool = True
     """Whether a planner that reads the text sees what the statement makes itself."""
 
     def filling(self, dialect: str) -> Filling:
         """What it says of columns that it does not fill itself."""
         comes = self.effect in (Effect.APPEND, Effect.REPLACE) and not self.unknown
-        ways = self.ways if self.ways is not None else [with_values(self.fields)] if comes else []
-        made = (*made_in(self.fields, dialect if self.seen else ""), *self.fixed) if self.effect in _STORES else ()
+        ways = self.ways if self.ways is not None else [with_values(self.fields, dialect)] if comes else []
+        made: tuple[tuple[str, str], ...] = ()
+        if self.effect in _STORES:
+            made = (*made_in(self.fields, dialect if self.seen else ""), *self.fixed, *in_path(self.output or ""))
         left = tuple(dict.fromkeys(self.left))
-        return Filling(self.rules, tuple(dict.fromkeys(ways)), left, tuple(dict.fromkeys(made)), self.like)
+        return Filling(
+            rules=self.rules,
+            brings=tuple(dict.fromkeys(ways)),
+            left=left,
+            made=tuple(dict.fromkeys(made)),
+            like=self.like,
+            nulls=may_be_null(self.fields) if self.effect in _STORES else (),
+            counts=dialect in NULL_IS_COUNTED,
+            takes_in=self.takes_in,
+        )
 
     def relation(self) -> Relation:
         """What reading the output would give."""

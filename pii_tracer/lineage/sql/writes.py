@@ -128,9 +128,7 @@ def _ways(draft: Draft, body: object, static: Sequence[str], dialect: str) -> li
     """The columns that rows come with a value for; DEFAULT in VALUES is none."""
     if draft.unknown:
         return None
-    filled = set(with_values(draft.fields)) | {name.lower() for name in static}
-    if dialect in _NULL_IS_COUNTED and isinstance(body, exp.Query) and any(j.side for j in body.find_all(exp.Join)):
-        return [()]
+    filled = set(with_values(draft.fields, dialect)) | {name.lower() for name in static}
     for row in body.expressions if isinstance(body, exp.Values) else ():
         cells = row.expressions if isinstance(row, exp.Tuple) else [row]
         filled -= {f.name.lower() for f, cell in zip(draft.fields, cells, strict=False) if is_default(cell)}
@@ -203,8 +201,6 @@ def _new_row(node: exp.Insert) -> str:
 _FILLS_LEADING = frozenset({"postgres", "redshift", "materialize", "risingwave"})
 """Dialects in which INSERT without a list of columns fills the first ones
 (https://www.postgresql.org/docs/current/sql-insert.html)."""
-_NULL_IS_COUNTED = frozenset({"mysql", "singlestore", "sqlite", "doris", "starrocks", "oracle"})
-"""Dialects in which a counted column has a number of its own where NULL is written, as an outer join may do."""
 _SKIPS_COUNTED = frozenset({"tsql", "fabric", "redshift"})
 """Dialects in which INSERT without a list of columns passes over identities
 (https://learn.microsoft.com/en-us/sql/t-sql/statements/insert-transact-sql)."""

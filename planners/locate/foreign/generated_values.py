@@ -16,7 +16,7 @@ from sqlglot import exp
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.sql.expressions import children
 from pii_tracer.model.number_keys import can_be_one
-from planners.locate.foreign.constant_values import becomes_one, text_of
+from planners.locate.foreign.constant_values import TIMES, becomes_one, text_of
 from planners.locate.sql.branch_identifiers import relations, table_name
 from planners.locate.sql.column_expressions import COUNTS, PICKS, choices, fields_made
 from planners.locate.sql.column_references import Way, split, way_of
@@ -311,11 +311,11 @@ class _Reader:
         return _MADE if made is not None and can_be_one(made, self.keys) else _CONSTANT
 
 
-_OF_TEXTS = (exp.Concat, exp.DPipe, exp.Lower, exp.Upper, exp.Trim)
+_OF_TEXTS = (exp.Concat, exp.DPipe, exp.Lower, exp.Upper, exp.Trim, exp.Add, exp.Sub, exp.Mul)
 _PLAIN = (
     exp.Literal, exp.Null, exp.Boolean, exp.Interval, exp.Var, exp.DataType, exp.Concat, exp.DPipe, exp.Lower,
     exp.Upper, exp.Trim, exp.Array, exp.Tuple, exp.Explode, exp.Posexplode, exp.Inline, exp.Uuid, exp.Identifier,
-    exp.Star,
+    exp.Star, exp.CurrentUser, *TIMES,
 )  # fmt: skip
 """What makes constants of constants. A UUID is drawn: it is no value that somebody else has."""
 

@@ -11,13 +11,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pii_tracer.lake.inventory import IDENTITY, TableState
+from pii_tracer.lake.inventory import GENERATED, IDENTITY, TableState
 from pii_tracer.lineage.graph.edges import Edge, JobRef, Subtype
 from pii_tracer.model.datasets import Access, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.number_keys import can_be_one
 from pii_tracer.model.plan import Gap
 from planners.locate.edge_effects import along, value_edges
+from planners.locate.foreign.constant_values import fills_with
 from planners.locate.foreign.generated_values import makes
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
@@ -127,7 +128,7 @@ class _Rivals:
             former = [c.column for c in renames.former(at) if renames.today(at, c.column).lower() == name.lower()]
             edges = self._edges(at, (name, *former), renames)
             self._note_makers(at, (name, *former), places, jobs, edges)
-            self._note_identity(at, name)
+            self._note_schema(at, name, edges)
             self.silent.update(self._untold(at, [job for job in jobs if at != dataset or not job.inputs]))
             for edge in edges:
                 if (edge.source, name.lower()) in joined or edge.source.dataset == at:
@@ -187,15 +188,24 @@ class _Rivals:
             if any(makes(statement, way, self._names, target, self.keys) for way in ways):
                 self.makers.add(job.where or job.job)
 
-    def _note_identity(self, dataset: DatasetId, column: str) -> None:
-        """A column of which its table says that it counts rows there. A job that writes keys there is told; who leaves
-        the column out may not be.
+    def _note_schema(self, dataset: DatasetId, column: str, edges: Iterable[Edge]) -> None:
+        """A column of which its table says that it fills it: by counting rows, by a default, or from other columns.
+
+        A job that writes keys there is told; who leaves the column out may not be. What a column is generated from is
+        known where the statement that defines it was read.
         """
         state = self.world.states.get(self.world.location_of(dataset) or "")
-        if state is not None and any(
-            name.lower() == column.lower() and why == IDENTITY for name, why in state.fixed.items()
-        ):
+        if state is None:
+            return
+        fixed = {why for name, why in state.fixed.items() if name.lower() == column.lower()}
+        told = any(edge.source.dataset == dataset for edge in edges)
+        if IDENTITY in fixed:
             self.makers.add(f"the identity column of {title(state)}")
+        if GENERATED in fixed and not told:
+            self.makers.add(f"the generated column of {title(state)}")
+        defaults = [sql for name, sql in state.defaults if name.lower() == column.lower()]
+        if any(fills_with(sql, self.keys) for sql in defaults):
+            self.makers.add(f"the column's default in {title(state)}")
 
     def _untold(self, dataset: DatasetId, jobs: Iterable[JobRef]) -> set[str]:
         """Those of the jobs of which neither a text nor a run tells what comes into the dataset.

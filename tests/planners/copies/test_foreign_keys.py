@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.inventory import IDENTITY, NOT_NULL
+from pii_tracer.lake.inventory import GENERATED, IDENTITY, NOT_NULL
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan
 from planners.copies.scan_evidence import Evidence
@@ -48,8 +48,11 @@ def test_a_table_of_the_persons_numbers_alone_has_no_gap() -> None:
     assert mixed(Lake(objects=(archive(),)).plan()) == []
 
 
-@pytest.mark.parametrize(("fixed", "gaps"), [(IDENTITY, ["gap-foreign_keys-prod.a-uid"]), (NOT_NULL, [])])
-def test_a_column_in_which_its_table_counts_rows_is_mixed(fixed: str, gaps: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("fixed", "gaps"),
+    [(IDENTITY, ["gap-foreign_keys-prod.a-uid"]), (GENERATED, ["gap-foreign_keys-prod.a-uid"]), (NOT_NULL, [])],
+)
+def test_a_column_that_its_table_fills_is_mixed(fixed: str, gaps: list[str]) -> None:
     """Somebody may leave the column out, also where every job that is known writes it."""
     assert mixed(Lake(states={"a": {"fixed": {"uid": fixed}}}).plan()) == gaps
 
@@ -58,3 +61,22 @@ def test_so_is_what_is_made_of_that_table() -> None:
     plan = Lake(inputs={"b": "a"}, states={"a": {"fixed": {"UID": IDENTITY}}}).plan()
     assert mixed(plan) == ["gap-foreign_keys-prod.a-uid", "gap-foreign_keys-prod.b-uid"]
     assert not plan.applyable
+
+
+@pytest.mark.parametrize(
+    ("default", "is_mixed"),
+    [
+        ("1234567890", True),
+        ("CAST('1234567890' AS BIGINT)", True),
+        ("coalesce(NULL, 7)", True),
+        ("(", True),
+        ("-1", False),
+        ("12345678901", False),
+        ("NULL", False),
+        ("uuid()", False),
+        ("'nobody'", False),
+    ],
+)
+def test_a_default_of_the_tables_own_schema_is_compared_with_the_keys(default: str, is_mixed: bool) -> None:
+    plan = Lake(states={"a": {"defaults": (("UID", default),)}}).plan()
+    assert mixed(plan) == (["gap-foreign_keys-prod.a-uid"] if is_mixed else [])

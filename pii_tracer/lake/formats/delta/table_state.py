@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ def state_of(snapshot: DeltaSnapshot[Place], location: str, dataset: DatasetId, 
         versions=snapshot.version - snapshot.earliest + 1,
         properties=dict(sorted({**config, **_features(snapshot)}.items())),
         fixed=_fixed(snapshot.schema),
+        defaults=tuple(_defaults(snapshot.schema)),
         padded=padded_columns(snapshot.schema),
     )
 
@@ -85,6 +86,18 @@ def _fixed(schema: dict[str, Any]) -> dict[str, str]:
         if told or field.get("nullable") is False:
             fixed[str(field["name"])] = told[0] if told else NOT_NULL
     return fixed
+
+
+_DEFAULTS = ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
+"""Keys of a field's metadata: SQL of what new rows get (PROTOCOL.md, "Default Columns"), and, for Spark, of what
+rows from before the column have.
+"""
+
+
+def _defaults(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for field in schema["fields"]:
+        told = field.get("metadata") or {}
+        yield from dict.fromkeys((str(field["name"]), str(told[key])) for key in _DEFAULTS if key in told)
 
 
 _TELLING = frozenset({"catalogManaged", "catalogOwned-preview", "clustering"})

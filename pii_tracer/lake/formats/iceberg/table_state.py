@@ -7,9 +7,10 @@ Rules: Iceberg table spec, https://iceberg.apache.org/spec/ ("Table Metadata",
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import StaticTable
     from pyiceberg.table.snapshots import Snapshot
+    from pyiceberg.types import NestedField
 
 _VERSION = re.compile(r"^v?(\d+)(?:-[0-9a-fA-F-]+)?(?:\.gz)?\.metadata\.json$")
 MERGE_ON_READ = "merge-on-read"
@@ -176,7 +178,21 @@ def state_of(table: StaticTable, files: TableFiles[Any], known: At) -> TableStat
         staged=staged_snapshots(table),
         row_key=tuple(sorted(schema.identifier_field_names())),
         fixed={f.name: NOT_NULL for f in schema.fields if f.required},
+        defaults=tuple(dict.fromkeys(schema_defaults(schema.fields))),
     )
+
+
+def schema_defaults(fields: Sequence[NestedField], column: str = "") -> Iterator[tuple[str, str]]:
+    """What new rows get, and rows from before the column, also in fields of structs
+    (https://iceberg.apache.org/spec/#default-values).
+    """
+    for one in fields:
+        name = column or one.name
+        for value in (one.write_default, one.initial_default):
+            if value is not None:
+                number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+                yield name, str(value) if number else "'{}'".format(str(value).replace("'", "''"))
+        yield from schema_defaults(getattr(one.field_type, "fields", ()), name)
 
 
 def _mode(properties: dict[str, str], has_deletes: bool) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lineage.graph.edges import DIRECT_SUBTYPES, Subtype
+from pii_tracer.lineage.sql.statements.filled_columns import in_path
 
 Id = tuple[str, str]
 """namespace and name of a dataset"""
@@ -63,10 +64,11 @@ class Dataset(NamedTuple):
 
 
 class Draft:
-    """A part while it is read."""
+    """A part while it is read. defines: its job makes tables without rows. idle: it brings no rows into anything."""
 
     def __init__(self, job: str) -> None:
         self.job = job
+        self.defines = self.idle = False
         self.inputs: set[Id] = set()
         self.outputs: set[Id] = set()
         self.told: set[Id] = set()
@@ -282,8 +284,10 @@ def columns_told(dataset: Dataset, draft: Draft) -> None:
     """The `columnLineage` facet: https://openlineage.io/docs/spec/facets/dataset-facets/column_lineage_facet."""
     wrong = draft.of(dataset.id)
     change = str(dataset.facets.get("lifecycleStateChange", {}).get("lifecycleStateChange")).upper()
-    if (change in _NO_ROWS and not dataset.rows) or (change == "CREATE" and dataset.rows == 0):
+    created = change == "CREATE" and (dataset.rows == 0 or (draft.defines and not dataset.rows))
+    if created or ((change in _NO_ROWS or draft.idle) and not dataset.rows):
         draft.kept.add(dataset.id)
+    draft.made |= {(*dataset.id, column) for column, _ in in_path(f"/{dataset.id[1]}")}  # a partition's folder
     facet = dataset.facets.get("columnLineage", {})
     for column, entry in a_map(facet.get("fields"), "columnLineage.fields", wrong).items():
         if _unnamed(column, wrong):

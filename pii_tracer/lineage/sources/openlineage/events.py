@@ -41,6 +41,7 @@ from pii_tracer.lineage.sources.openlineage.event_parsing import (  # fmt: skip
     schema_of,
     unread_of,
 )
+from pii_tracer.lineage.sources.openlineage.idle_jobs import note_idle
 from pii_tracer.lineage.sources.openlineage.one_spelling import OneSpelling
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended, RunBook, Shape
 from pii_tracer.lineage.sources.openlineage.sql_dialects import texts_of
@@ -81,8 +82,7 @@ class Events:
     """Everything read from events.
 
     schemas: versions of columns, with first and last time of each (microseconds). by_file: how many events each file
-    held, in the order of the files. several_places: tables that symlinks lead to more than one place.
-    doubtful: pairs of datasets that could be one under two names.
+    held, in order. several_places: tables with more than one place by symlinks. doubtful: pairs that could be one.
     """
 
     runs: list[Run] = field(default_factory=list)
@@ -160,6 +160,7 @@ class _Reader:
         for told in (facets, of_run):
             engine_of(told, draft)
             self._entries(told, draft)
+        note_idle(event, draft)
         self._datasets(event, draft, at)
         if run is None:
             self.book.add(f"description of {draft.job}", draft.part(), None, at)
@@ -171,8 +172,7 @@ class _Reader:
         self.book.add(name, draft.part(), state, at)
 
     def _dataset_event(self, event: Mapping[str, Any], item: Mapping[str, Any]) -> None:
-        draft = Draft("")
-        at = _time(event, draft.of(None))
+        at = _time(event, (draft := Draft("")).of(None))
         found = dataset_of(item, "the dataset", draft)
         if found is None:
             return

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
-from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import RENAME, Subtype
 from pii_tracer.lineage.sources.dataset_facets import Change
 from pii_tracer.lineage.sources.evidence import Proof
@@ -13,7 +12,8 @@ from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events, Run
 from pii_tracer.lineage.sources.openlineage.left_out_columns import LeftOut, LeftOutColumns
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended
-from pii_tracer.lineage.sources.statement_facts import Mended
+from pii_tracer.lineage.sources.openlineage.told_pairs import Kin, Kindred, ToldPairs
+from pii_tracer.lineage.sources.statement_facts import Mended, Told
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
 
@@ -47,17 +47,30 @@ def tell_run(run: Run, ledger: Ledger) -> None:
         ledger.columns.setdefault(dataset, ())
 
 
-def tell_silent(events: Events, ledger: Ledger, mended: Mended) -> None:
+def tell_silent(events: Events, ledger: Ledger, mended: Mended, told: Iterable[Told]) -> None:
     """Jobs that write a dataset, of which no event names an input, and nothing tells what comes into its columns.
 
-    A run that reads what it writes changes rows that are there. What runs as the steps of a job is told by these.
+    A run that reads what it writes changes rows that are there. What runs as the steps of a job is told by these. So
+    are rows that a statement takes in (MSCK), where a run or a statement is known to write them to the folder.
     """
+    statements = list(told)
+    put: set[DatasetId | None] = {output for run in events.runs for output in run.outputs}
+    put |= {_written(one, ledger) for one in statements if "/" in (one.made.output or "")}
+    for one in statements:
+        output = _written(one, ledger) if one.made.filling.takes_in else None
+        if output is not None and output not in put:
+            ledger.job(f"{one.proof.job} (MSCK)", None, frozenset(), output, one.proof)
     steps = _steps(events, _writing(events.runs))
     for run in events.runs:
-        if run.inputs or mended.whole(run):
+        if run.inputs:
             continue
-        for output in run.outputs - run.told - run.kept - steps[run.proof.job]:
+        for output in mended.unwritten(run) - run.told - run.kept - steps[run.proof.job]:
             ledger.job(run.proof.job, None, frozenset(), output, run.proof)
+
+
+def _written(one: Told, ledger: Ledger) -> DatasetId | None:
+    name = one.made.output or ""
+    return one.own.of(name) or ledger.identities.of_rows(name, written=True)
 
 
 def tell_changes(changes: Iterable[Change], ledger: Ledger) -> None:
@@ -87,12 +100,14 @@ def _renamed(old: DatasetId, new: DatasetId, ledger: Ledger) -> None:
 
 def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
     """What the events leave open, unless SQL, or other runs of the job, say it."""
-    values, rows = (_through_views(ledger.linked(by_rows=by_rows)) for by_rows in (False, True))
     siblings = _writing(events.runs)
-    left_out, steps, made_of = LeftOutColumns(ledger), _steps(events, siblings), _made_of(values)
+    jobs = frozenset(run.proof.job for run in events.runs)
+    values, rows = (ToldPairs(ledger, jobs, by_rows=by_rows) for by_rows in (False, True))
+    left_out, steps, kindred = LeftOutColumns(ledger), _steps(events, siblings), Kindred(events.notes.parents)
     for run in events.runs:
-        if run.unread and not mended.whole(run):
-            _not_read(run, ledger)
+        unwritten = mended.unwritten(run) if run.unread else frozenset()
+        if unwritten or (run.unread and not run.outputs and not mended.whole(run)):
+            _not_read(run, sorted(unwritten), ledger)
         for dataset, reason in run.wrong:
             text = f"an event of {run.proof.job or 'a dataset'} is not as the specification says: {reason}"
             ledger.gap(
@@ -106,11 +121,12 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
             if not _is_test(run) and not mended(run) and not _known(run, siblings[run.proof.job]):
                 _no_outputs(run, ledger)
             continue
+        kin = kindred.of(run.proof.job)
         # columns can be told and leave out what was read through a function nobody sees into
-        unseen = {d for d in run.inputs - run.outputs if not any((d, o) in rows for o in run.outputs)}
+        unseen = (run.inputs - run.outputs).difference(*(rows.into(output, kin) for output in run.outputs))
         for output in sorted(run.outputs):
-            silent = unseen if output in run.told else {d for d in run.inputs if (d, output) not in values}
-            silent = silent - {output} - _by_steps(output, steps[run.proof.job], made_of)
+            silent = unseen if output in run.told else run.inputs - values.into(output, kin)
+            silent = silent - {output} - _by_steps(output, steps[run.proof.job], values, kin)
             if silent:
                 _no_columns(run, output, sorted(silent), ledger)
             elif output in run.told:
@@ -118,28 +134,6 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
                     _left_out(run, output, found, ledger)
             if run.code and not (run.inputs or run.sql or run.told or output in steps[run.proof.job]):
                 _no_inputs(run, output, ledger)
-
-
-def _made_of(linked: Iterable[tuple[DatasetId, DatasetId]]) -> dict[DatasetId, set[DatasetId]]:
-    found: dict[DatasetId, set[DatasetId]] = defaultdict(set)
-    for source, target in linked:
-        found[target].add(source)
-    return found
-
-
-def _through_views(linked: Collection[tuple[DatasetId, DatasetId]]) -> set[tuple[DatasetId, DatasetId]]:
-    """Pairs of a dataset and one that is made of it, also by way of views: their queries are read as tables are."""
-    made_of = _made_of(linked)
-    found = set(linked)
-    for target in made_of:
-        left, seen = list(made_of[target]), set(made_of[target])
-        while left:
-            source = left.pop()
-            found.add((source, target))
-            behind = made_of[source] - seen if source.namespace == VIEW and source in made_of else set()
-            seen |= behind
-            left += behind
-    return found
 
 
 def _steps(events: Events, writing: dict[str, list[Run]]) -> dict[str, set[DatasetId]]:
@@ -151,14 +145,12 @@ def _steps(events: Events, writing: dict[str, list[Run]]) -> dict[str, set[Datas
     return found
 
 
-def _by_steps(
-    output: DatasetId, steps: Collection[DatasetId], made_of: Mapping[DatasetId, set[DatasetId]]
-) -> set[DatasetId]:
+def _by_steps(output: DatasetId, steps: Collection[DatasetId], values: ToldPairs, kin: Kin) -> set[DatasetId]:
     """What a dataset is made of by way of the steps of a job."""
     found: set[DatasetId] = set()
     left = [output] if output in steps else []
     while left:
-        sources = made_of.get(left.pop(), set()) - found
+        sources = values.into(left.pop(), kin) - found
         found |= sources
         left += (source for source in sources if source in steps)
     return found
@@ -214,10 +206,10 @@ def _left_out(run: Run, output: DatasetId, found: LeftOut, ledger: Ledger) -> No
     ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
 
 
-def _not_read(run: Run, ledger: Ledger) -> None:
+def _not_read(run: Run, outputs: Collection[DatasetId], ledger: Ledger) -> None:
     what = " and ".join(run.unread)
     reason = f"the events of job {run.proof.job} say that {what} could not be read where they are made{_code(run)}"
-    for output in sorted(run.outputs) or (None,):
+    for output in outputs or (None,):
         ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
 
 

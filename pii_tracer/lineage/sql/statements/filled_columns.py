@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from urllib.parse import unquote
 
 from sqlglot import exp
 
@@ -10,6 +12,8 @@ from pii_tracer.lineage.sql.relations import Alt, Field
 
 Filled = tuple[tuple[str, str], ...]
 """Columns with the constant that they get; empty text: a number that the engine makes."""
+EMPTY = "''"
+"""How the empty text stands there."""
 
 _COUNTED_TYPES = frozenset({exp.DType.SERIAL, exp.DType.BIGSERIAL, exp.DType.SMALLSERIAL})
 _SERIALS = frozenset({"serial2", "serial4", "serial8"})
@@ -62,7 +66,7 @@ def default_of(name: str, value: object) -> list[tuple[str, str]]:
     if not isinstance(value, exp.Expression) or isinstance(value, exp.Null | exp.Uuid):
         return []
     if isinstance(value, exp.Literal | exp.Boolean):
-        return [(name, f"{sign}{value.name or value.sql()}")]
+        return [(name, f"{sign}{value.name}" or (EMPTY if isinstance(value, exp.Literal) else value.sql()))]
     if isinstance(value, exp.Anonymous) and value.name.lower() in DRAWN:
         return []
     if not reads_columns(value):
@@ -87,6 +91,17 @@ def sequences(parts: Iterable[exp.Expression]) -> set[int]:
     return {id(column) for column in columns if column.name.lower() in _NEXT}
 
 
+_IN_PATH = re.compile(r"/([^/=`]+)=([^/`]*)")
+_FILLED_IN = re.compile(r"[*?{$\[]")
+
+
+def in_path(table: str) -> Filled:
+    """The columns of a partition, with their constants, of a folder that is written to (Hive's layout)."""
+    pairs = ((unquote(name), unquote(value)) for name, value in _IN_PATH.findall(table))
+    kept = ((name, value) for name, value in pairs if value != "__HIVE_DEFAULT_PARTITION__")
+    return tuple((name, "" if _FILLED_IN.search(value) else value or EMPTY) for name, value in kept)
+
+
 DEFAULT = Field("", (Alt(exp.Var(this="DEFAULT"), ()),))
 """What a column is set to by the word."""
 
@@ -96,11 +111,22 @@ def defaulted(pairs: Iterable[tuple[str, Field]]) -> list[str]:
     return [name for name, item in pairs if item is DEFAULT]
 
 
-def with_values(fields: Sequence[Field]) -> tuple[str, ...]:
-    """The columns that a row comes with a value for, in every case: NULL lets some engines make one
-    (https://dev.mysql.com/doc/refman/8.4/en/example-auto-increment.html, as does 0 there).
-    """
+NULL_IS_COUNTED = frozenset({"mysql", "singlestore", "sqlite", "doris", "starrocks", "oracle"})
+"""Dialects in which a counted column has a number of its own where NULL is written, as an outer join may do
+(https://dev.mysql.com/doc/refman/8.4/en/example-auto-increment.html, as does 0 there).
+"""
+
+
+def with_values(fields: Sequence[Field], dialect: str) -> tuple[str, ...]:
+    """The columns that a row comes with a value for, in every case."""
+    if dialect in NULL_IS_COUNTED:
+        return tuple(f.name.lower() for f in fields if f.alts and all(alt.sure for alt in f.alts))
     return tuple(f.name.lower() for f in fields if not any(map(_is_left, f.alts)))
+
+
+def may_be_null(fields: Sequence[Field]) -> tuple[str, ...]:
+    """The columns that may be NULL, or 0, in rows that come in."""
+    return tuple(f.name.lower() for f in fields if not f.alts or not all(alt.sure for alt in f.alts))
 
 
 def _is_left(alt: Alt) -> bool:

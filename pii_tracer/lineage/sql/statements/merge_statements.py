@@ -48,7 +48,7 @@ def merged(query: Query, node: exp.Merge) -> Draft:
             query.findings.note(query.field(when.args["condition"], seen, ctes), Subtype.FILTER)
         made = _clause(query, when.args["then"], target, seen, source.relation, ctes)
         if isinstance(when.args["then"], exp.Insert):
-            ways.append(with_values([item.named(name) for name, item in made]))
+            ways.append(with_values([item.named(name) for name, item in made], query.dialect))
         else:
             left += defaulted(made)
         pairs += made

@@ -133,6 +133,7 @@ _RULES: tuple[tuple[str, str, frozenset[str] | None], ...] = (
      frozenset({"clickhouse"})),
     (r"^\s*WITH\s+SESSION\s+[\w.]+\s*=\s*\S+(?:\s*,\s*[\w.]+\s*=\s*\S+)*\s+(?=INSERT\b|CREATE\b|SELECT\b|MERGE\b)", "",
      frozenset({"trino"})),
+    (r"(?<=\s)WITH\s+LABEL\s+[\w`]+(?=\s)", "", frozenset({"starrocks", "doris"})),
     (r"^\s*SUBMIT\s+TASK\s+(?:[\w.]+\s+)?AS\s+(?=INSERT\b|CREATE\b)", "", frozenset({"starrocks", "doris"})),
     (r"\s+EMIT\s+ON\s+WINDOW\s+CLOSE\s*$", "", frozenset({"risingwave"})),
     (r"(?<=\))\s*DATA\s+INITIALLY\s+DEFERRED\s+REFRESH\s+(?:DEFERRED|IMMEDIATE)[\w\s]*$", "", frozenset({""})),

@@ -77,6 +77,34 @@ def test_no_rows_come_in_where_an_empty_table_is_made() -> None:
     assert doubts(KEYS, event({**created, "outputFacets": {"outputStatistics": {"rowCount": 0}}})) == ()
 
 
+@pytest.mark.parametrize(
+    ("node", "found"),
+    [
+        ("create_table.prod_out", ()),
+        ("execute_create_table_command", ()),
+        ("create_table_as_select.prod_out", ("foreign_keys",)),
+    ],
+)
+def test_sparks_command_for_a_table_without_a_query_brings_no_rows(node: str, found: tuple[str, ...]) -> None:
+    """The listener names the command behind the application; with a query it is called otherwise."""
+    kind = {"jobType": {"processingType": "BATCH", "integration": "SPARK", "jobType": "SQL_JOB"}}
+    created = named("prod.out", lifecycleStateChange={"lifecycleStateChange": "CREATE"})
+    run = event(created, of_job=kind)
+    run["job"]["name"] = f"nightly.{node}"
+    assert doubts(KEYS, run) == ("foreign_keys",), "anybody may call a job so"
+    run["producer"] = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark"
+    assert doubts(KEYS, run) == found
+    assert doubts(KEYS, {**run, "outputs": [named("prod.out")]}) == ("foreign_keys",), "it does not say CREATE"
+
+
+@pytest.mark.parametrize(
+    ("operator", "found"),
+    [("EmptyOperator", ()), ("airflow.operators.empty.EmptyOperator", ()), ("BashOperator", ("foreign_keys",))],
+)
+def test_an_airflow_task_that_does_nothing_fills_no_outlet(operator: str, found: tuple[str, ...]) -> None:
+    assert doubts(KEYS, event(named("prod.out"), of_run={"airflow": {"task": {"operator_class": operator}}})) == found
+
+
 @pytest.mark.parametrize("column", ["id", "w"])
 def test_columns_that_come_from_none_are_made_by_the_job(column: str) -> None:
     assert doubts(KEYS, event(named("prod.out", columnLineage={"fields": {column: {"inputFields": []}}}))) == (
@@ -87,6 +115,23 @@ def test_columns_that_come_from_none_are_made_by_the_job(column: str) -> None:
 def test_a_text_that_is_followed_tells_what_was_written() -> None:
     texts = {"sql": {"query": "CREATE TABLE IF NOT EXISTS prod.out (id BIGINT, w STRING)"}}
     assert doubts(KEYS, event(named("prod.out"), of_job=texts)) == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT 1", False),
+        ("CREATE TABLE prod.b AS SELECT shop_id, w FROM prod.shops", False),
+        ("SET x = 1", False),
+        ("TRUNCATE TABLE prod.b", False),
+        ("INSERT INTO prod.out SELECT user_id, w FROM prod.users", True),
+        ("TRUNCATE TABLE prod.out", True),
+        ("SELECT 1; DELETE FROM prod.out WHERE id = 1", True),
+    ],
+)
+def test_a_text_explains_what_it_writes_and_nothing_else(query: str, told: bool) -> None:
+    texts = {"sql": {"query": query}}
+    assert doubts(KEYS, event(named("prod.out"), of_job=texts)) == (() if told else ("foreign_keys",))
 
 
 def test_another_run_of_the_job_tells_its_columns() -> None:
@@ -110,6 +155,44 @@ def test_the_steps_of_a_job_tell_what_it_writes() -> None:
 
 def test_an_event_without_columns_of_a_job_with_other_inputs_is_a_gap_of_lineage() -> None:
     assert doubts(KEYS, event(named("prod.out"), inputs=[named("prod.shops")])) == ("no_columns",)
+
+
+def told_by_another(text: str = "", **more: Any) -> dict[str, Any]:
+    """A run of another job that tells the columns, or has a text."""
+    fields = {
+        "id": {"inputFields": [{**dataset("prod.users").model_dump(), "field": "user_id", "transformations": PLAIN}]},
+        "w": {"inputFields": [{**dataset("prod.users").model_dump(), "field": "w", "transformations": PLAIN}]},
+    }
+    facets = {} if text else {"columnLineage": {"fields": fields}}
+    of_job = {"sql": {"query": text}} if text else {}
+    found = event(named("prod.out", **facets), 2, inputs=[named("prod.users")], of_job=of_job, **more)
+    return {**found, "job": {**found["job"], "name": "other"}}
+
+
+def test_what_another_job_says_explains_no_job_with_the_same_inputs() -> None:
+    """It may put the manager's number there."""
+    silent = event(named("prod.out"), inputs=[named("prod.users")])
+    assert doubts("", told_by_another(), silent) == ("no_columns",)
+    assert doubts("", told_by_another(KEYS), silent) == ("no_columns",)
+
+
+def test_a_partitions_folder_fills_its_column() -> None:
+    output = named("prod.out")
+    text = json.dumps(event({**output, "name": f"{output['name']}/id=7"}, inputs=[named("prod.users")]))
+    jobs = harvested("", events=text, out="id bigint, w string").jobs_into(dataset("prod.out"))
+    assert {column for job in jobs for column, _ in job.filled} == {"id"}
+
+
+def test_a_step_and_what_it_is_a_step_of_explain_each_other() -> None:
+    parent = {"parent": {"run": {"runId": "1"}, "job": {"namespace": "n", "name": LOAD}}}
+    silent = event(named("prod.out"), inputs=[named("prod.users")])
+    assert doubts("", told_by_another(of_run=parent), silent) == ()
+    of_other = {"parent": {"run": {"runId": "2"}, "job": {"namespace": "n", "name": "other"}}}
+    assert doubts("", told_by_another(), event(named("prod.out"), inputs=[named("prod.users")], of_run=of_other)) == ()
+
+
+def test_statements_of_files_explain_any_job() -> None:
+    assert doubts(KEYS, event(named("prod.out"), inputs=[named("prod.users")])) == ()
 
 
 def test_and_the_keys_of_what_is_made_of_that_table_are_doubtful_too() -> None:
