@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pii_tracer.app.execution.run_folder import RunFolder, over
+from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
 from pii_tracer.app.execution.run_journal_facts import noted_of
 from pii_tracer.app.persons_apart import requests_left_open
 from pii_tracer.app.persons_apart.found_since import FILE, FoundSince, FoundThere, change_found, found_by, keep_found
@@ -127,6 +127,44 @@ def test_whose_alone_it_is_stays_open_alone(begun: RunFolder) -> None:
     keep_found(begun.path, late)
     assert left_something(begun)
     assert places_of(begun) == {asked.subject: ()}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"state": "waiting", "waiting_until": "2027-01-01T00:00:00Z"},
+        {"state": "partial", "failed": [{"step": "s"}]},
+        {"state": "partial", "never_started": ["s"]},
+        {"state": "blocked", "drift": [{}]},
+        {"state": "partial", "residue": [{"copy": "c-anybodys"}], "open_requests": []},
+    ],
+)
+def test_what_is_found_of_one_person_ends_no_run_that_has_more_to_do(begun: RunFolder, result: dict[str, Any]) -> None:
+    begun.result.write_text(json.dumps({**OVER, **result}))
+    assert choose_run(begun.state, None, unfinished=True).path == begun.path
+    late = FoundThere(at=NOW, residue=({"copy": "c"},), persons=("l",))
+    digest = begun.approved().digest
+    keep_found(begun.path, FoundSince(at=NOW, plan_digest=digest, places={"c": late}, open_requests=("R-9",)))
+    told = begun.last_result() or {}
+    assert (told["state"], told["open_requests"]) == (result["state"], [])
+    assert {"copy": "c"} in told["residue"]
+    assert choose_run(begun.state, None, unfinished=True).path == begun.path
+
+
+@pytest.mark.parametrize("open_", ["failed", "never_started", "waiting_until"])
+def test_open_requests_end_no_run_with_open_steps(open_: str) -> None:
+    assert over({"state": "partial", "open_requests": ["R-9"]})
+    assert not over({"state": "partial", "open_requests": ["R-9"], open_: ["s"]})
+
+
+@pytest.mark.parametrize("foreseen", [{}, {"foreseen": []}, {"foreseen": ["gap-1"]}])
+def test_a_place_that_the_run_found_too_counts_once(foreseen: dict[str, list[str]]) -> None:
+    one = {"copy": "c", "file": "a", "where": "data", "form": "text"}
+    late = FoundSince(at=NOW, plan_digest="", places={"c": FoundThere(at=NOW, residue=(one,), persons=("l",))})
+    told = late.in_result({"state": "partial", "residue": [{**one, **foreseen}], "open_requests": []})
+    assert told["residue"] == [{**one, **foreseen}]
+    other = late.in_result({"state": "partial", "residue": [{**one, "file": "b", **foreseen}], "open_requests": []})
+    assert [item["file"] for item in other["residue"]] == ["b", "a"]
 
 
 def test_the_journal_hears_it_as_of_a_look_of_the_run_and_a_note_of_files_is_void(

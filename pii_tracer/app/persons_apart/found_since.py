@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pii_tracer.app.execution.run_folder import over
 from pii_tracer.common.atomic_files import system_reason, write_atomic
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
@@ -67,12 +68,15 @@ class FoundSince(Frozen):
         return tuple(one for there in self.places.values() for one in there.residue)
 
     def in_result(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """The final object of the run, with what was found since."""
+        """The final object of the run, with what was found since. It names open requests only where the run has done
+        all else: otherwise nobody can say of the others that they are erased."""
         if not self.places:
             return dict(result)
         before = list(result.get("residue") or ())
-        more = [one for one in self.residue if one not in before]
-        still = sorted({*(result.get("open_requests") or ()), *self.open_requests}) if self.open_requests else []
+        known = [{name: told for name, told in one.items() if name != "foreseen"} for one in before]
+        more = [one for one in self.residue if one not in known]
+        named = {*(result.get("open_requests") or ()), *self.open_requests}
+        still = sorted(named) if self.open_requests and over(result) else []
         state = State.PARTIAL.value if result.get("state") == State.COMPLETE else result.get("state")
         return {**result, "state": state, "residue": [*before, *more], "open_requests": still}
 
