@@ -249,7 +249,12 @@ def _keep(
         if folder.recorded().plan_digest != loaded.digest:
             return None
     except UsageError:
-        return None  # it has not begun
+        if not (_is_there(folder.info_file) or _is_there(folder.journal)):
+            return None  # it has not begun
+        return (
+            f"{folder.info_file}: what the run was started with cannot be read there, so the run does not know what was"
+            " found now: make the file readable or put it back from a backup, and verify again"
+        )
     try:
         change_found(folder.path, loaded.digest, change)
     except (OSError, Refused) as error:
@@ -259,3 +264,14 @@ def _keep(
             " make the folder writable, and verify again"
         )
     return None
+
+
+def _is_there(file: Path) -> bool:
+    """Whether a file is there; one of which nobody can say it counts as there."""
+    try:
+        file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass
+    return True

@@ -366,3 +366,20 @@ def test_what_cannot_be_kept_is_told_as_unverified(begun: RunFolder) -> None:
     assert told.exit_code == ExitCode.PARTIAL
     assert (told.as_json()["state"], told.as_json()["unverified"]) == ("partial", [why])
     assert "verify again" in str(why)
+
+
+def test_a_run_whose_record_cannot_be_read_is_not_one_that_has_not_begun(begun: RunFolder) -> None:
+    loaded, settings = begun.approved(), begun.settings()
+    ended(begun, **OVER)
+    text = begun.info_file.read_text()
+    for damaged in ("{", text.replace("plan_digest", "digest_of_plan"), None):
+        begun.info_file.unlink()
+        if damaged is not None:
+            begun.info_file.write_text(damaged)
+        why = _keep(settings, loaded, lambda _: pytest.fail("of which run?"))
+        assert why is not None
+        assert str(begun.info_file) in why
+        assert "verify again" in why
+    shutil.rmtree(begun.path)
+    assert _keep(settings, loaded, lambda _: pytest.fail("there is none")) is None
+    assert not begun.path.exists()
