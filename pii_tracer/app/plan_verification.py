@@ -252,8 +252,8 @@ def _keep(
         if not (_is_there(folder.info_file) or _is_there(folder.journal)):
             return None  # it has not begun
         return (
-            f"{folder.info_file}: what the run was started with cannot be read there, so the run does not know what was"
-            " found now: make the file readable or put it back from a backup, and verify again"
+            f"{folder.info_file}: what the run was started with cannot be read, so the run does not know what was"
+            " found now: make it readable or restore it, and verify again"
         )
     try:
         change_found(folder.path, loaded.digest, change)
