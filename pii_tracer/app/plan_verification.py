@@ -3,6 +3,7 @@ when the sources of a copy were erased that its owner computes again."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -11,22 +12,24 @@ from typing import Any
 from pii_tracer.app.execution.run_folder import choose_run, folder_of
 from pii_tracer.app.execution.run_journal_facts import noted_of
 from pii_tracer.app.execution.verify_step import numbers_of
-from pii_tracer.app.persons_apart.found_since import FILE, found_by, unknown
+from pii_tracer.app.persons_apart.found_since import FILE, FoundSince, found_by, overtaken, unknown
+from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.progress import SILENT, Shows, with_facts
 from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings, moment
+from pii_tracer.app.verification import Verification
 from pii_tracer.app.work_pace import PLACE, Pace
 from pii_tracer.common.atomic_files import system_reason
 from pii_tracer.common.work_facts import counts_in
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, Refused, UsageError
-from pii_tracer.model.plan import HELD, ErasurePlan
+from pii_tracer.model.plan import HELD, Copy, ErasurePlan
 from pii_tracer.proof.attestation import recomputed_words
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
 from pii_tracer.run.journal import Kind, Record, read_journal
 from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
-from pii_tracer.verify.verdicts import CopyVerdict, RunVerdict
+from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict
 
 
 @dataclass(frozen=True)
@@ -108,9 +111,7 @@ def verify(
     from executors.engine.spark_session import open_session
     from executors.stores.spark_connectors import stores_of
     from pii_tracer.app.execution.verify_step import numbers_of
-    from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
     from pii_tracer.app.planning.plan_files import manifest_path
-    from pii_tracer.app.verification import Verification
     from pii_tracer.review.sealed_person_values import KeyRing
     from reports.wording import copy_name
 
@@ -137,7 +138,7 @@ def verify(
     estate_key = settings.key()
     keyring = KeyRing.open(manifest_path(plan_file), plan.subjects_digest, estate_key)
     estate = settings.estate()
-    records = _records_of(settings, loaded)
+    journal = RunJournal(settings, loaded)
     verification = Verification(
         plan=plan,
         estate=estate,
@@ -146,51 +147,118 @@ def verify(
         marks=estate_key.marks,
         spark=lambda: open_session(estate, settings.base, stores=stores_of(plan)),
         now=lambda: moment(None),
-        noted=lambda copy: noted_of(records, plan, copy),
+        noted=lambda copy: noted_of(journal.records, plan, copy),
         warn=show.warn,
         ledger=None if read_all else ledger_of(settings, estate, show.warn),
     )
-    verdicts, whose = [], ResidueOfPersons(verification)
     watch = with_facts(show)
     watch.about({"estate": plan.estate, "plan_id": plan.plan_id})
     watch.stage("verify: rows and bytes")
+    looks = Looks(verification, journal)
     # what a hold keeps is no residue, and nobody can look into a backup
     looked_at = [c for c in plan.copies if c.strategy not in (Strategy.EXEMPT, Strategy.CONFIRM)]
     pace = Pace([copy.found.bytes if copy.found else 0 for copy in looked_at], each=PLACE)
     for copy in looked_at:
         watch.step(copy.id, pace.next(), {"copy": copy_name(copy)})
-        verdict = whose.told_apart(copy, verification.look(copy))
-        watch.over(counts_in(numbers_of(verdict)))
-        verdicts.append(verdict)
+        watch.over(counts_in(numbers_of(looks.look(copy))))
     show.step("datasets that are not copies")
-    elsewhere = verification.elsewhere()
-    left = whose.left(RunVerdict(copies=tuple(verdicts)), elsewhere)
-    verdicts += [CopyVerdict(copy_id=beside.copy_id, bytes=beside) for beside in elsewhere]
-    whole = RunVerdict(copies=tuple(verdicts))
-    unkept = _keep(settings, loaded, whole, left, began)
+    looks.look_elsewhere()
+    while again := looks.overtaken():
+        show.step("looking again where the run erased meanwhile")
+        looks.look_again(again)
+    left, whole, at = looks.left(), looks.verdict, datetime.now(timezone.utc)
+    unkept = _keep(
+        settings,
+        loaded,
+        began,
+        lambda before: found_by(loaded, journal.records, whole, left, before, began, at, looks.heard),
+    )
     if unkept:
         show.warn(unkept)
     return PlanVerification(plan, whole, verification.whole_reading(), left, unkept)
 
 
+class RunJournal:
+    """The journal of a plan's run, which may go on meanwhile: read again only where it grew."""
+
+    def __init__(self, settings: Settings, loaded: LoadedPlan) -> None:
+        self._path, self._digest = folder_of(settings.state, loaded.plan.plan_id).journal, loaded.digest
+        self._size: int | None = None
+        self.records: tuple[Record, ...] = ()
+        self.read()
+
+    def read(self) -> tuple[Record, ...]:
+        """Its records as of now; nothing where the run has not begun. Raises as `read_journal`."""
+        size = self._path.stat().st_size if self._path.exists() else None
+        if size is None or size != self._size:
+            records, _ = read_journal(self._path)
+            plans = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
+            self.records, self._size = records if plans == {self._digest} else (), size
+        return self.records
+
+
+class Looks:
+    """The looks of one `verify` at all places of a plan, and how far its run was at each."""
+
+    def __init__(self, verification: Verification, journal: RunJournal) -> None:
+        self.heard: dict[str | None, int] = {}
+        self._verification, self._journal = verification, journal
+        self._whose = ResidueOfPersons(verification)
+        self._copies: dict[str, CopyVerdict] = {}
+        self._elsewhere: tuple[ByteVerdict, ...] = ()
+
+    def look(self, copy: Copy) -> CopyVerdict:
+        """At a copy."""
+        self.heard[copy.id] = len(self._journal.read())
+        self._copies[copy.id] = self._whose.told_apart(copy, self._verification.look(copy))
+        return self._copies[copy.id]
+
+    def look_elsewhere(self) -> None:
+        """At what is no copy."""
+        self.heard[None] = len(self._journal.read())
+        self._elsewhere = self._verification.elsewhere()
+
+    def overtaken(self) -> frozenset[str | None]:
+        """As `found_since.overtaken`, as of now."""
+        return overtaken(self._verification.plan, self._journal.read(), self.verdict, self.heard)
+
+    def look_again(self, places: Collection[str | None]) -> None:
+        """At places of `overtaken`."""
+        for copy in self._verification.plan.copies:
+            if copy.id in places:
+                self.look(copy)
+        if None in places:
+            self.look_elsewhere()
+
+    def left(self) -> PersonsLeft:
+        """Of whom something is left."""
+        return self._whose.left(RunVerdict(copies=tuple(self._copies.values())), self._elsewhere)
+
+    @property
+    def verdict(self) -> RunVerdict:
+        """Of all places, by the last look at each."""
+        beside = (CopyVerdict(copy_id=one.copy_id, bytes=one) for one in self._elsewhere)
+        return RunVerdict(copies=(*self._copies.values(), *beside))
+
+
 def _keep(
-    settings: Settings, loaded: LoadedPlan, verdict: RunVerdict, left: PersonsLeft, began: datetime
+    settings: Settings, loaded: LoadedPlan, began: datetime, change: Callable[[FoundSince | None], FoundSince | None]
 ) -> str | None:
     """Tell the plan's run what was found where it had found nothing, as far as it is known who wrote the journal; or
-    say why that cannot be done."""
+    say why that cannot be done. began: when the look did."""
     folder = folder_of(settings.state, loaded.plan.plan_id)
     try:
         if folder.recorded().plan_digest != loaded.digest:
             return None
     except UsageError:
-        return None  # it has not begun
-    records, at = _records_of(settings, loaded), datetime.now(timezone.utc)
-    try:
-        folder.found_file(loaded.digest).change(
-            lambda before: found_by(loaded, records, verdict, left, before, began, at),
-            settings.key().found_mark,
-            unknown(loaded, began),
+        if not (_is_there(folder.info_file) or _is_there(folder.journal)):
+            return None  # it has not begun
+        return (
+            f"{folder.info_file}: what the run was started with cannot be read, so the run does not know what was"
+            " found now: make it readable or restore it, and verify again"
         )
+    try:
+        folder.found_file(loaded.digest).change(change, settings.key().found_mark, unknown(loaded, began))
     except (OSError, Refused) as error:
         why = error.what if isinstance(error, Refused) else system_reason(error) or type(error).__name__
         return (
@@ -200,8 +268,12 @@ def _keep(
     return None
 
 
-def _records_of(settings: Settings, loaded: LoadedPlan) -> tuple[Record, ...]:
-    """The journal of the plan's run; nothing where it has not begun."""
-    records, _ = read_journal(folder_of(settings.state, loaded.plan.plan_id).journal)
-    plans = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
-    return records if plans == {loaded.digest} else ()
+def _is_there(file: Path) -> bool:
+    """Whether a file is there; one of which nobody can say it counts as there."""
+    try:
+        file.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass
+    return True

@@ -22,6 +22,7 @@ _BUCKET = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$"
 """Older buckets, and those of other stores, have other names than new ones may have:
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
 
+_FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(.*)", re.IGNORECASE | re.DOTALL)
 
 _HDFS = re.compile(r"hdfs://", re.IGNORECASE)
 HDFS_PORT = ":8020"
@@ -353,12 +354,22 @@ def names_place(name: str, table: str | None, *places: str) -> bool:
     """
     if table is not None and table.lower() == name.lower():
         return True
-    wanted = name.rstrip("/")
+    return any(_names_place(one.rstrip("/"), places) for one in without_file_scheme(name))
+
+
+def _names_place(wanted: str, places: Sequence[str]) -> bool:
     if wanted in places:
         return True
     if "/" not in wanted:
         return False
     return any(p == wanted or p.endswith("/" + wanted.lstrip("./")) for p in (place.rstrip("/") for place in places))
+
+
+def without_file_scheme(name: str) -> tuple[str, ...]:
+    """What people name by a `file:` URI, as paths of this machine: with its escapes read, as standards have it, and
+    letter by letter, as engines write it. Any other name as it is."""
+    found = _FILE.fullmatch(name)
+    return tuple(dict.fromkeys((unquote(found[1]), found[1]))) if found else (name,)
 
 
 def below(folder: str, places: Sequence[str]) -> Sequence[str]:

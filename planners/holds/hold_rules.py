@@ -34,7 +34,7 @@ from planners.holds.held_copies import (
 )
 from planners.holds.hold_conflicts import backups_of_held, dangers, locked
 from planners.holds.partitions_elsewhere import partitions_of
-from planners.holds.unmatched_holds import unmatched, why_nothing
+from planners.holds.unmatched_holds import unmatched, unmatched_name
 from planners.keys.key_table_lineage import has_key
 from planners.locate.subject_survey import World
 from planners.step_drafts import NO_ROWS, CopyDraft, clone_origins, is_named, places_in_inventory
@@ -141,7 +141,7 @@ def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[s
         held.empty.update(i.copy.id for i in found.origins if is_named(name, i.copy))
         if not items:
             if not places_in_inventory(name, world.inventory):
-                held.gaps.append(unmatched(hold, name, why_nothing(hold, name, found)))
+                held.gaps.append(unmatched_name(hold, name, found))
             continue
         others = sorted(asked - set(hold.requests)) if hold.requests else []
         if others:

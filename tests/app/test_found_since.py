@@ -5,26 +5,40 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from pii_tracer.app.execution.run_folder import RunFolder, over
+from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
 from pii_tracer.app.execution.run_journal_facts import noted_of
 from pii_tracer.app.persons_apart import requests_left_open
-from pii_tracer.app.persons_apart.found_since import FILE, KEPT, FoundFile, FoundSince, FoundThere, Seal, found_by
+from pii_tracer.app.persons_apart.found_since import (
+    FILE,
+    KEPT,
+    FoundFile,
+    FoundSince,
+    FoundThere,
+    Seal,
+    found_by,
+    overtaken,
+)
 from pii_tracer.app.persons_apart.requests_left_open import answered, left_something, places_of
-from pii_tracer.app.plan_verification import PlanVerification, _keep
+from pii_tracer.app.plan_verification import Looks, PlanVerification, RunJournal, _keep
+from pii_tracer.app.planning.plan_files import manifest_path
+from pii_tracer.app.verification import Verification
 from pii_tracer.cli.main import run as run_command
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ExitCode, Refused
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.proof.open_requests import left_of_step
 from pii_tracer.review.plan_file import LoadedPlan
-from pii_tracer.review.sealed_person_values import EstateKey
+from pii_tracer.review.sealed_person_values import EstateKey, KeyRing
 from pii_tracer.run.journal import Journal, Kind, Record
+from pii_tracer.run.step_progress import track
 from pii_tracer.verify.persons_left import PersonsLeft
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, Residue, RunVerdict
 from tests.cli.test_close import OVER, begun, close, ended
@@ -66,7 +80,12 @@ def look(
     """What is known after a look of these minutes."""
     loaded, records = folder.approved(), Journal.open(folder.journal).records
     first, last = NOW + timedelta(minutes=began), NOW + timedelta(minutes=ended)
-    return found_by(loaded, records, verdict, left, folder.found_since(), first, last)
+    return found_by(loaded, records, verdict, left, folder.found_since(), first, last, heard_at(loaded, records))
+
+
+def heard_at(loaded: LoadedPlan, records: Sequence[Record]) -> dict[str | None, int]:
+    """All looks began when the journal had these records."""
+    return dict.fromkeys([None, *(copy.id for copy in loaded.plan.copies)], len(records))
 
 
 def found(folder: RunFolder, *places: str, gone: Sequence[str] = ()) -> FoundSince | None:
@@ -113,6 +132,76 @@ def test_what_a_run_has_still_to_erase_is_no_finding(begun: RunFolder) -> None:
     assert [one["copy"] for one in late.residue] == [copy.id]
 
 
+def test_what_a_look_saw_before_the_run_verified_the_copy_is_no_finding(begun: RunFolder) -> None:
+    """Nor what is no copy, of a look that began before the run was complete: both may have been erased meanwhile."""
+    loaded = begun.approved()
+    copy, other = loaded.plan.copies[:2]
+    journal = Journal.open(begun.journal)
+    journal.append(Kind.RUN_STARTED, plan_id=loaded.plan.plan_id, plan_digest=loaded.digest)
+    heard = heard_at(loaded, journal.records)
+    for step in loaded.plan.steps:
+        journal.append(Kind.STEP_VERIFIED, step=step.id)
+    journal.append(Kind.RUN_FINISHED, state="complete")
+    verdict, records = seen(copy.id, other.id, "(new) late"), journal.records
+
+    def found_there(**later: int) -> set[str]:
+        at = heard | {{"copy": copy.id, "beside": None}[name]: number for name, number in later.items()}
+        late = found_by(loaded, records, verdict, EVERYBODY, None, NOW, NOW, at)
+        again = overtaken(loaded.plan, records, verdict, at)
+        kept = set(late.places) if late else set()
+        assert {"(new) late" if name is None else name for name in again} | kept == {copy.id, other.id, "(new) late"}
+        return kept
+
+    assert found_there() == set()
+    assert found_there(copy=len(records)) == {copy.id}
+    assert found_there(beside=len(records)) == {"(new) late"}
+    assert found_there(beside=len(records) - 1) == set()
+    assert overtaken(loaded.plan, records, seen(), heard) == frozenset(), "nothing was found"
+    assert overtaken(loaded.plan, records[:1], verdict, heard) == frozenset(), "the run is not done there"
+
+
+def test_where_the_run_erased_meanwhile_verify_looks_again(begun: RunFolder) -> None:
+    """The look at a copy found the person, and the run erased and verified the copy before the look ended."""
+    loaded, settings = begun.approved(), begun.settings()
+    copy = next(c for c in loaded.plan.copies if c.table == "prod.mails").model_copy(update={"match": None})
+    plan = loaded.plan.model_copy(update={"copies": (copy,)})
+    keys = KeyRing.open(manifest_path(Path(begun.info().plan_file)), plan.subjects_digest, settings.key()).key_sets
+    file = Path(copy.location) / "part-0.parquet"
+    journal = Journal.open(begun.journal)
+    journal.append(Kind.RUN_STARTED, plan_id=plan.plan_id, plan_digest=loaded.digest)
+    step = next(s for s in plan.steps if s.action is Action.VERIFY_COPY and s.copy_ == copy.id)
+
+    class Overtaken(Verification):
+        def look(self, copy: Copy) -> CopyVerdict:
+            verdict = super().look(copy)
+            if step.id not in track(journal.records):
+                pq.write_table(pq.read_table(file).slice(0, 1), file)
+                journal.append(Kind.STEP_VERIFIED, step=step.id)
+            return verdict
+
+    def looks() -> Looks:
+        verification = Overtaken(
+            plan,
+            settings.estate(),
+            settings.base,
+            keys,
+            settings.key().marks,
+            lambda: pytest.fail("Spark"),
+            lambda: NOW,
+        )
+        return Looks(verification, RunJournal(settings, loaded))
+
+    first = looks()
+    assert first.look(copy).residue
+    assert first.overtaken() == {copy.id}
+    first.look_again(first.overtaken())
+    assert (first.overtaken(), first.verdict.residue) == (frozenset(), ())
+    pq.write_table(pa.table({"who": [4417700102], "mail": ["b2@x.example"]}), file)
+    later = looks()
+    later.look(copy)
+    assert (bool(later.verdict.residue), later.overtaken()) == (True, frozenset()), "it is back"
+
+
 def test_a_file_of_another_plan_says_nothing(begun: RunFolder) -> None:
     ended(begun, **OVER)
     copy = begun.approved().plan.copies[0]
@@ -133,13 +222,52 @@ def test_whose_alone_it_is_stays_open_alone(begun: RunFolder) -> None:
     copy = both.copies[0]
     left = PersonsLeft(frozenset({asked.subject}), {asked.subject: (copy.id,)})
     records = Journal.open(begun.journal).records
-    late = found_by(LoadedPlan(both, b"", loaded.digest, "p"), records, seen(copy.id), left, None, NOW, NOW)
+    of = LoadedPlan(both, b"", loaded.digest, "p")
+    late = found_by(of, records, seen(copy.id), left, None, NOW, NOW, heard_at(of, records))
     assert late is not None
     assert (late.open_requests, late.of_copies) == ((asked.id,), {copy.id: (asked.subject,)})
     assert not left_something(begun)
     keep(begun, late)
     assert left_something(begun)
     assert places_of(begun) == {asked.subject: ()}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"state": "waiting", "waiting_until": "2027-01-01T00:00:00Z"},
+        {"state": "partial", "failed": [{"step": "s"}]},
+        {"state": "partial", "never_started": ["s"]},
+        {"state": "blocked", "drift": [{}]},
+        {"state": "partial", "residue": [{"copy": "c-anybodys"}], "open_requests": []},
+    ],
+)
+def test_what_is_found_of_one_person_ends_no_run_that_has_more_to_do(begun: RunFolder, result: dict[str, Any]) -> None:
+    begun.result.write_text(json.dumps({**OVER, **result}))
+    assert choose_run(begun.state, None, unfinished=True).path == begun.path
+    late = FoundThere(at=NOW, residue=({"copy": "c"},), persons=("l",))
+    digest = begun.approved().digest
+    keep(begun, FoundSince(at=NOW, plan_digest=digest, places={"c": late}, open_requests=("R-9",)))
+    told = begun.last_result() or {}
+    assert (told["state"], told["open_requests"]) == (result["state"], [])
+    assert {"copy": "c"} in told["residue"]
+    assert choose_run(begun.state, None, unfinished=True).path == begun.path
+
+
+@pytest.mark.parametrize("open_", ["failed", "never_started", "waiting_until"])
+def test_open_requests_end_no_run_with_open_steps(open_: str) -> None:
+    assert over({"state": "partial", "open_requests": ["R-9"]})
+    assert not over({"state": "partial", "open_requests": ["R-9"], open_: ["s"]})
+
+
+@pytest.mark.parametrize("foreseen", [{}, {"foreseen": []}, {"foreseen": ["gap-1"]}])
+def test_a_place_that_the_run_found_too_counts_once(foreseen: dict[str, list[str]]) -> None:
+    one = {"copy": "c", "file": "a", "where": "data", "form": "text"}
+    late = FoundSince(at=NOW, plan_digest="", places={"c": FoundThere(at=NOW, residue=(one,), persons=("l",))})
+    told = late.in_result({"state": "partial", "residue": [{**one, **foreseen}], "open_requests": []})
+    assert told["residue"] == [{**one, **foreseen}]
+    other = late.in_result({"state": "partial", "residue": [{**one, "file": "b", **foreseen}], "open_requests": []})
+    assert [item["file"] for item in other["residue"]] == ["b", "a"]
 
 
 def test_the_journal_hears_it_as_of_a_look_of_the_run_and_a_note_of_files_is_void(
@@ -163,7 +291,7 @@ def test_a_look_that_reads_nothing_withdraws_nothing(begun: RunFolder) -> None:
     assert kept is not None
     assert kept.places.keys() == {copy.id, "(new) late"}
     loaded = begun.approved()
-    nobodys = found_by(loaded, (), seen(), EVERYBODY, begun.found_since(), NOW, NOW)
+    nobodys = found_by(loaded, (), seen(), EVERYBODY, begun.found_since(), NOW, NOW, {})
     assert nobodys == begun.found_since(), "without its journal nothing is known of the run"
 
 
@@ -243,15 +371,31 @@ def test_anybodys_residue_answers_no_earlier_run(begun: RunFolder, monkeypatch: 
 def test_what_cannot_be_kept_is_told_as_unverified(begun: RunFolder) -> None:
     ended(begun, **OVER)
     loaded = begun.approved()
-    clean = RunVerdict(copies=())
-    assert _keep(begun.settings(), loaded, clean, EVERYBODY, NOW) is None
+    assert _keep(begun.settings(), loaded, NOW, lambda before: before) is None
     (begun.path / ".found.lock").unlink()
     (begun.path / ".found.lock").mkdir()
-    why = _keep(begun.settings(), loaded, clean, EVERYBODY, NOW)
-    told = PlanVerification(loaded.plan, clean, unkept=why)
+    why = _keep(begun.settings(), loaded, NOW, lambda before: before)
+    told = PlanVerification(loaded.plan, RunVerdict(copies=()), unkept=why)
     assert told.exit_code == ExitCode.PARTIAL
     assert (told.as_json()["state"], told.as_json()["unverified"]) == ("partial", [why])
     assert "verify again" in str(why)
+
+
+def test_a_run_whose_record_cannot_be_read_is_not_one_that_has_not_begun(begun: RunFolder) -> None:
+    loaded, settings = begun.approved(), begun.settings()
+    ended(begun, **OVER)
+    text = begun.info_file.read_text()
+    for damaged in ("{", text.replace("plan_digest", "digest_of_plan"), None):
+        begun.info_file.unlink()
+        if damaged is not None:
+            begun.info_file.write_text(damaged)
+        why = _keep(settings, loaded, NOW, lambda _: pytest.fail("of which run?"))
+        assert why is not None
+        assert str(begun.info_file) in why
+        assert "verify again" in why
+    shutil.rmtree(begun.path)
+    assert _keep(settings, loaded, NOW, lambda _: pytest.fail("there is none")) is None
+    assert not begun.path.exists()
 
 
 def kept(folder: RunFolder) -> None:
@@ -296,19 +440,28 @@ def test_one_that_was_removed_or_edited_is_noticed(
     assert (tmp_path / "p.subjects.sealed").exists()
 
 
+def keep_look(folder: RunFolder, verdict: RunVerdict, began: datetime) -> None:
+    loaded, records = folder.approved(), Journal.open(folder.journal).records
+
+    def after(before: FoundSince | None) -> FoundSince | None:
+        return found_by(loaded, records, verdict, EVERYBODY, before, began, began, heard_at(loaded, records))
+
+    assert _keep(folder.settings(), loaded, began, after) is None
+
+
 def test_after_one_was_removed_only_a_look_that_reads_everything_lets_anything_be_said(begun: RunFolder) -> None:
     kept(begun)
     (begun.path / FILE).unlink()
-    settings, loaded, began = begun.settings(), begun.approved(), NOW + timedelta(minutes=5)
+    loaded, began = begun.approved(), NOW + timedelta(minutes=5)
     copies = {s.copy_: s for s in loaded.plan.steps if s.action is Action.VERIFY_COPY and s.copy_}
     looks = {n: CopyVerdict(copy_id=n, bytes=ByteVerdict(copy_id=n, root="", files=())) for n in copies}
     first = sorted(copies)[0]
     some = RunVerdict(copies=tuple(look for name, look in looks.items() if name != first))
-    assert _keep(settings, loaded, some, EVERYBODY, began) is None
+    keep_look(begun, some, began)
     assert not over(begun.last_result() or {}), "nobody looked at one of them"
     assert close(begun) == ExitCode.USAGE
     later = began + timedelta(days=3650)
-    assert _keep(settings, loaded, RunVerdict(copies=tuple(looks.values())), EVERYBODY, later) is None
+    keep_look(begun, RunVerdict(copies=tuple(looks.values())), later)
     assert begun.last_result() == {**OVER, "attestation": "a"}
     since = begun.found_since()
     assert since is not None

@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -17,9 +18,11 @@ from deltalake import write_deltalake
 
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.execution.run_outputs import _handed_over
 from pii_tracer.app.intake import due_requests, planned_requests
 from pii_tracer.app.intake.due_requests import DuePlan, forecast_requests, plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn, settle_requests
+from pii_tracer.app.persons_apart.found_since import FoundSince, FoundThere
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.intake.request_databases.sqlite import FILE
@@ -218,9 +221,12 @@ def ran(
     done: bool = True,
     proved: bool = True,
     unattested: Collection[str] = (),
+    found: FoundSince | None = None,
+    known: FoundSince | None = None,
     **more: Any,
 ) -> RunFolder:
-    """As `conclude` calls it: a run of this plan came to this. unattested: whom its attestation is not about."""
+    """As `conclude` calls it: a run of this plan came to this. unattested: whom its attestation is not about. found:
+    what `verify` found by its end; known: by its begin."""
     folder = RunFolder(settings.state / "runs" / plan.plan_id)
     folder.evidence.mkdir(parents=True, exist_ok=True)
     folder.attestation.write_text("{}")
@@ -232,7 +238,18 @@ def ran(
     folder.info_file.write_text(json.dumps(info))
     result = {"state": "complete", "residue": [], "unverified": [], "open_requests": [], **more}
     result["attestation"] = "a" if proved else None
-    settle_requests(folder, plan, result, done=done, at=NOW)
+    if found is not None:
+        folder.result.write_text(json.dumps(result))
+        folder.found_file("d").keep(found, settings.key().found_mark)
+        stands: Any = SimpleNamespace(
+            folder=folder,
+            info=SimpleNamespace(result=str(folder.path / "out.json")),
+            loaded=SimpleNamespace(plan=plan, digest="d"),
+            found=known and known.sealed(settings.key().found_mark),
+        )
+        _handed_over(stands, result, done=done)
+    else:
+        settle_requests(folder, plan, result, done=done, at=NOW)
     return folder
 
 
@@ -276,6 +293,47 @@ def test_of_whom_a_run_left_something_is_carried_over_alone(settings: Settings) 
     assert "something of this person is left" in found.reason
     assert opened(settings).key_of("R-2") == str(PERSONS[1])
     assert plan_due(settings).written is None, "she waits until somebody asks for her"
+
+
+def test_what_may_be_anybodys_is_found_before_the_requests_are_settled(settings: Settings) -> None:
+    """`verify` found it, of a run that is attested: the attestation answers for nobody then."""
+    asked(settings, *PERSONS[:2])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    ran(settings, plan, state="partial", residue=[1])
+    assert states(settings) == {"R-1": "carried_over", "R-2": "carried_over"}
+    found = opened(settings).find("R-1")
+    assert (found.proof, found.reason) == (None, "the run is done, and something of the persons is left in 1 place")
+
+
+@pytest.mark.parametrize(
+    ("open_", "came_to"),
+    [(("R-2",), {"R-1": "erased", "R-2": "carried_over"}), ((), {"R-1": "carried_over", "R-2": "carried_over"})],
+)
+def test_requests_are_settled_by_what_was_found_while_the_run_went_on(
+    settings: Settings, open_: tuple[str, ...], came_to: dict[str, str]
+) -> None:
+    asked(settings, *PERSONS[:2])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    there = FoundThere(at=NOW, residue=({"copy": "c"},), persons=("l",))
+    found = FoundSince(at=NOW, plan_digest="d", places={"c": there}, open_requests=open_)
+    folder = ran(settings, plan, found=found, known=found.model_copy(update={"at": NOW - timedelta(hours=1)}))
+    assert states(settings) == came_to
+    told = json.loads((folder.path / "out.json").read_text())
+    assert (told["state"], told["residue"], told["open_requests"]) == ("partial", [{"copy": "c"}], list(open_))
+    assert told == folder.last_result()
+
+
+def test_what_the_run_knew_and_looked_at_again_keeps_nobody_open(settings: Settings) -> None:
+    asked(settings, PERSONS[0])
+    _, plan = made(settings)
+    begin_requests(settings, plan, NOW)
+    there = FoundThere(at=NOW, residue=({"copy": "c"},), persons=("l",))
+    known = FoundSince(at=NOW, plan_digest="d", places={"c": there})
+    folder = ran(settings, plan, found=known, known=known)
+    assert states(settings) == {"R-1": "erased"}
+    assert not (folder.path / "found.json").exists()
 
 
 def test_what_came_in_after_the_run_began_is_not_answered_by_it(settings: Settings) -> None:

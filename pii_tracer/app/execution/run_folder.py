@@ -314,7 +314,8 @@ def nothing_left(result: Mapping[str, Any]) -> bool:
 
 def over(result: Mapping[str, Any]) -> bool:
     """Whether a run has nothing more to do: nothing is left, or of some persons alone, who need a new plan."""
-    return nothing_left(result) or bool(result.get("open_requests"))
+    open_ = any(result.get(name) for name in ("failed", "never_started", "waiting_until"))
+    return nothing_left(result) or (bool(result.get("open_requests")) and not open_)
 
 
 def choose_run(state: Path, name: str | None, *, unfinished: bool) -> RunFolder:

@@ -91,15 +91,24 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
         "lineage_events": asdict(ran.events),
         "journal_head": ran.state.journal_head,
     }
-    data = (json.dumps(result, indent=2, sort_keys=True) + "\n").encode()
-    write_atomic(ran.folder.result, data)
+    write_atomic(ran.folder.result, _written(result))
+    return _handed_over(ran, result, done=done)
+
+
+def _handed_over(ran: Ran, result: dict[str, Any], *, done: bool) -> dict[str, Any]:
+    """The final object with what `verify` found meanwhile, by which the requests of the plan are settled."""
     if done and ran.found is not None:  # all was looked at again, but what was found meanwhile
         file = ran.folder.found_file(ran.loaded.digest)
         file.change(lambda kept: None if kept == ran.found else kept, ran.folder.settings().key().found_mark)
-    settle_requests(ran.folder, ran.loaded.plan, result, done=done, at=now())
+    told = ran.folder.last_result() or result
+    settle_requests(ran.folder, ran.loaded.plan, told, done=done, at=now())
     if ran.info.result:
-        write_atomic(Path(ran.info.result), data)
-    return result
+        write_atomic(Path(ran.info.result), _written(told))
+    return told
+
+
+def _written(result: Mapping[str, Any]) -> bytes:
+    return (json.dumps(result, indent=2, sort_keys=True) + "\n").encode()
 
 
 def _still_open(plan: ErasurePlan, left: PersonsLeft) -> tuple[OpenRequest, ...]:

@@ -137,7 +137,8 @@ def settle_requests(
     """What the run came to, for each request of its plan: erased with the proof, or carried over with the reason. While
     the run waits, its requests wait for it.
 
-    result: the final object. done: whether every step is.
+    result: the final object. done: whether every step is. Residue that may be anybody's, found after the run was
+    attested, leaves nobody erased.
     """
     store = existing_store(folder.settings())
     if store is None:
@@ -147,7 +148,8 @@ def settle_requests(
         still = frozenset(result["open_requests"])
         left = {name: _LEFT_OF_HER for name in mine if name in still}
         rest = [name for name in mine if name not in still]
-        if result["attestation"] is None:
+        anybodys = bool(result["residue"]) and not still
+        if result["attestation"] is None or anybodys:
             if not done and result["state"] == State.WAITING:
                 return CameTo(left, waiting=dict.fromkeys(rest, f"its run is {result['state']}"))
             return CameTo({**left, **dict.fromkeys(rest, _left(result) if done else _stopped(result))})

@@ -20,6 +20,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pii_tracer.app.execution.run_folder import over
 from pii_tracer.common.atomic_files import system_reason, write_atomic
 from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import iso
@@ -41,6 +42,9 @@ KEPT = {"found_since": "sealed"}
 seal."""
 Seal = Callable[[bytes], str]
 """Makes a mark of a text with the estate's key."""
+
+Heard = Mapping[str | None, int]
+"""By copy, None for what is no copy: how many records the run's journal had when the look there began."""
 
 
 class FoundThere(Frozen):
@@ -82,12 +86,15 @@ class FoundSince(Frozen):
         return tuple(one for there in self.places.values() for one in there.residue)
 
     def in_result(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """The final object of the run, with what was found since."""
+        """The final object of the run, with what was found since. It names open requests only where the run has done
+        all else: otherwise nobody can say of the others that they are erased."""
         if not self.places:
             return dict(result)
         before = list(result.get("residue") or ())
-        more = [one for one in self.residue if one not in before]
-        still = sorted({*(result.get("open_requests") or ()), *self.open_requests}) if self.open_requests else []
+        known = [{name: told for name, told in one.items() if name != "foreseen"} for one in before]
+        more = [one for one in self.residue if one not in known]
+        named = {*(result.get("open_requests") or ()), *self.open_requests}
+        still = sorted(named) if self.open_requests and over(result) else []
         state = State.PARTIAL.value if result.get("state") == State.COMPLETE else result.get("state")
         return {**result, "state": state, "residue": [*before, *more], "open_requests": still}
 
@@ -106,20 +113,20 @@ def found_by(
     before: FoundSince | None,
     began: datetime,
     at: datetime,
+    heard: Heard,
 ) -> FoundSince | None:
     """What is known after a look where the run of a plan had found nothing; None where no look found anything.
 
-    A copy that the run has not verified yet may hold the persons. So may what is no copy, until the run is complete.
-    What was found before stays, unless it was there before this look began and the look read its place as a whole and
-    found nothing. began, at: when the look began and ended.
+    A copy that the run had not verified before the look at it began may hold the persons. So may what is no copy, until
+    the run is complete. What was found before stays, unless it was there before this look began and the look read its
+    place as a whole and found nothing. began, at: when the look began and ended.
     """
     if not records:
         return before  # nobody can say how far the run is
     plan, everybody = loaded.plan, {request.subject for request in loaded.plan.requests}
-    tracks, copies = track(records), {copy.id for copy in plan.copies}
-    looks = {s.copy_ for s in plan.steps if s.action is Action.VERIFY_COPY and s.id in tracks and tracks[s.id].verified}
-    done = any(r.kind is Kind.RUN_FINISHED and r.facts.get("state") == State.COMPLETE for r in records)
-    residue = [r for r in verdict.residue if (r.copy_id in looks if r.copy_id in copies else done)]
+    copies, done = {copy.id for copy in plan.copies}, _done(plan, records)
+    clean = {place for place, seq in done.items() if seq < heard.get(place, 0)}
+    residue = [r for r in verdict.residue if (r.copy_id if r.copy_id in copies else None) in clean]
     whose = {place: tuple(sorted(_persons_at(place, left, everybody))) for place in {r.copy_id for r in residue}}
     places = {
         place: FoundThere(at=at, residue=tuple(_told(r for r in residue if r.copy_id == place)), persons=persons)
@@ -154,6 +161,28 @@ def unknown(loaded: LoadedPlan, began: datetime) -> FoundSince:
     copies = sorted(s.copy_ for s in loaded.plan.steps if s.action is Action.VERIFY_COPY and s.copy_)
     places, of_copies = dict.fromkeys(copies, before), dict.fromkeys(copies, everybody)
     return FoundSince(at=before.at, plan_digest=loaded.digest, places=places, of_copies=of_copies)
+
+
+def overtaken(plan: ErasurePlan, records: Sequence[Record], verdict: RunVerdict, heard: Heard) -> frozenset[str | None]:
+    """Where something was found by a look that began before the run was done there: it may have seen what the run
+    erased meanwhile. By copy, None for what is no copy."""
+    copies, done = {copy.id for copy in plan.copies}, _done(plan, records)
+    found = {r.copy_id if r.copy_id in copies else None for r in verdict.residue}
+    return frozenset(place for place in found if done.get(place, -1) >= heard.get(place, 0))
+
+
+def _done(plan: ErasurePlan, records: Sequence[Record]) -> dict[str | None, int]:
+    """By copy, None for what is no copy, the record of the run that says that nothing is left there."""
+    tracks = track(records)
+    done: dict[str | None, int] = {}
+    for step in plan.steps:
+        last = tracks[step.id].last if step.id in tracks and tracks[step.id].verified else None
+        if step.action is Action.VERIFY_COPY and step.copy_ and last is not None:
+            done[step.copy_] = last.seq
+    for record in records:
+        if record.kind is Kind.RUN_FINISHED and record.facts.get("state") == State.COMPLETE:
+            done[None] = record.seq
+    return done
 
 
 def _clean(verdict: RunVerdict) -> frozenset[str]:

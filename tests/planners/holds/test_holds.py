@@ -23,6 +23,7 @@ from pii_tracer.model.datasets import DatasetId, Strategy
 from pii_tracer.model.errors import PlanError
 from pii_tracer.model.legal_holds import Hold, contradiction
 from planners.copies.scan_evidence import Evidence
+from planners.holds.unmatched_holds import _overlap
 from tests.planners.copies.test_kafka import COMPACT, topic
 from tests.planners.smalllake import FAR, NOW, Lake, archive, copy, hold, kinds, strategies, touched
 from tests.waivers import waivers_of
@@ -36,7 +37,10 @@ def test_without_a_hold_every_copy_is_deleted() -> None:
     assert (plan.totals.exempt, plan.totals.recheck_on, plan.holds) == (0, None, ())
 
 
-@pytest.mark.parametrize("name", ["prod.a", "PROD.A", "/w/a", "./w/a", "/w/a/"])
+@pytest.mark.parametrize(
+    "name",
+    ["prod.a", "PROD.A", "/w/a", "./w/a", "/w/a/", "file:/w/a", "file:///w/a", "file://localhost/w/a/", "FILE:/w/%61"],
+)
 def test_a_held_copy_is_exempt_and_no_step_touches_it(name: str) -> None:
     plan = Lake().plan(hold(name))
     held = copy(plan, "a")
@@ -288,6 +292,53 @@ def test_a_hold_around_or_in_a_copy_is_a_gap_that_names_the_copy(name: str) -> N
     assert "with which it has files in common" in told.reason
     assert "nothing in the inventory has this name" in other.reason
     assert told.seen != other.seen
+
+
+@pytest.mark.parametrize(
+    "name", ["file:/w", "file:///w/a/dt=1", "parquet.`file:/w/a`", "file:/w/a%2Fdt=1", "/", "file:/"]
+)
+def test_a_hold_around_or_in_a_table_of_this_machine_names_it(name: str) -> None:
+    near, far = (
+        Lake().plan(hold(name)),
+        Lake(copies={}, states={"users": {"location": "s3://z/users"}}).plan(hold(name)),
+    )
+    [told], [other] = ([g for g in plan.gaps if g.kind == "hold_unmatched"] for plan in (near, far))
+    assert "with which it has files in common" in told.reason
+    assert "nothing in the inventory has this name" in other.reason
+
+
+@pytest.mark.parametrize(
+    ("location", "name"),
+    [
+        ("hdfs://nn/lake/a", "hdfs://NN:8020/lake"),
+        ("abfss://lake@acc.dfs.core.windows.net/a", "abfs://lake@acc.dfs.core.windows.net/a/x"),
+        ("s3://z/a", "s3a://z"),
+    ],
+)
+def test_a_place_around_or_in_a_copy_is_near_in_any_spelling_of_its_store(location: str, name: str) -> None:
+    assert _overlap(name, location)
+    assert not _overlap(f"{name}-other", f"{location}/x")
+
+
+@pytest.mark.parametrize("name", ["file://elsewhere/w/a", "file:/w/a#b", "file:/w/a?b"])
+def test_another_place_is_not_taken_for_a_table_of_this_machine(name: str) -> None:
+    assert strategies(Lake().plan(hold(name)))["c-prod.a"] == "delete_by_key"
+
+
+def test_a_waiver_of_an_idle_hold_is_for_no_copy_that_came_later() -> None:
+    def at(prefix: str) -> ObjectSet:
+        versions = tuple(v.model_copy(update={"key": f"{prefix}/x.parquet"}) for v in archive().versions)
+        dataset = DatasetId(namespace="s3://b", name=prefix)
+        return archive(dataset=dataset, prefix=prefix, versions=versions)
+
+    held = hold("s3://b")
+    waivers = waivers_of(Lake(objects=(at("p"),)).plan(held).gaps, NOW + timedelta(days=9))
+    same, more = (Lake(objects=objects).plan(held, waivers=waivers) for objects in ((at("p"),), (at("p"), at("q"))))
+    assert [gap.waiver is not None for gap in same.gaps] == [True]
+    assert [gap.waiver is not None for gap in more.gaps if gap.kind == "hold_unmatched"] == [False]
+    assert (same.applyable, more.applyable) == (True, False)
+    [gap] = [gap for gap in more.gaps if gap.kind == "hold_unmatched"]
+    assert "s3://b/p and 1 more" in gap.reason
 
 
 def test_a_hold_on_a_dataset_without_the_person_is_no_gap() -> None:

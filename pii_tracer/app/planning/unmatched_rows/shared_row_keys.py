@@ -41,6 +41,10 @@ def refuse_shared_keys(
 
     try:
         rows = guarded(state, partial(adapter.read_columns, state, sorted({*match.columns, *by}), paths))
+        if state.row_key and (by[-1] not in rows.column_names or rows[by[-1]].null_count):
+            # the engine makes the key of a row out of these columns, and writes none down
+            by = tuple(dict.fromkeys((*state.partition_columns, *state.row_key)))
+            rows = guarded(state, partial(adapter.read_columns, state, sorted({*match.columns, *by}), paths))
     except EstateError:
         return
     wanted: tuple[set[str | None], ...] = tuple(set() for _ in by)
