@@ -49,8 +49,8 @@ _TRANSACTIONS = (
 
 _OF_A_TABLE = (
     "files that {} wrote for a table, as their footers say: written again, they would break that table for its readers."
-    " Name the table in a catalog of the estate file. If no table reads these files, let a job write the rows into a new"
-    " folder without that format, or delete them"
+    " Name the table in a catalog of the estate file. If no table reads these files, let a job write the rows into a"
+    " new folder without that format, or delete them"
 )
 
 _BY_PLACE = re.compile(r"_c\d+$", re.IGNORECASE)

@@ -78,7 +78,7 @@ class GcsBucket:
             start, known = last, frozenset(of_last)
 
     def _listing(self, prefix: str, which: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-        """Objects of a listing, to where the bucket says that it ends. which: what is asked for, and from what name on."""
+        """Objects of a listing, to where the bucket says that it ends. which: what is asked for, from what name on."""
         what, token, seen = "it cannot be listed", "", PagesSeen()
         while True:
             query = {"prefix": prefix, "maxResults": "1000", **which, **({"pageToken": token} if token else {})}

@@ -219,7 +219,9 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
     bucket, prefix = place.bucket, place.archive.prefix
     if kind := kind_against(bucket):
         found.gaps.append(
-            place.gap(GapKind.S3_BUCKET, f"the archive `{place.archive.name}` is not erased: {kind}", f"bucket {bucket}")
+            place.gap(
+                GapKind.S3_BUCKET, f"the archive `{place.archive.name}` is not erased: {kind}", f"bucket {bucket}"
+            )
         )
         return {}
     try:

@@ -116,7 +116,7 @@ class Folders:
         return None
 
     def data_of_unnamed(self, place: S3Path) -> str | None:
-        """The table that nobody names and in whose folder of data files a place is, by the usual names, if there is one.
+        """The table that nobody names and in whose data folder a place is, by the usual names, if there is one.
 
         Raises: as `unnamed_around`.
         """
