@@ -20,9 +20,9 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
 
 _OTHER_BUCKETS = {
-    "--table-s3": "it lies in a table bucket (Amazon S3 Tables), whose objects only S3 itself deletes: let its owner"
-    " delete the person's rows by an engine, set the snapshots to expire, and see that S3 removed the files",
-    "--x-s3": "it lies in a directory bucket (S3 Express One Zone), which was not tried: let its owner move the data"
+    "--table-s3": "it lies in a table bucket (Amazon S3 Tables), whose objects only S3 itself deletes. Let its owner"
+    " delete the person's rows by an engine, and let the snapshots expire",
+    "--x-s3": "it lies in a directory bucket (S3 Express One Zone), which was not tried. Let its owner move the data"
     " into another bucket, or delete the person there",
 }
 """By the end of a bucket's name, which no other bucket may have:
