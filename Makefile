@@ -109,7 +109,7 @@ $(READY_STAMP): $(STAMP) tests/ready_submit.py
 $(SPARK4_CLASSES): $(SPARK4_STAMP)
 	SPARK_SUBMIT_OPTS="$(JAVA_OF_TESTS)" $(SPARK4)/bin/python -m tests.class_archive $@
 
-# --no-deps: the package asks for Spark 3.5, and here it is replaced on purpose (docs/stack.md)
+# --no-deps: the tests' tools ask for Spark 3.5, and here it is replaced on purpose (docs/stack.md)
 $(SPARK4_STAMP): pyproject.toml constraints.txt constraints-spark4.txt
 	test -x $(SPARK4)/bin/python || $(PYTHON) -m venv $(SPARK4)
 	$(SPARK4)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'

@@ -24,7 +24,7 @@ from pii_tracer.lake.stores.gcs.json_api import GcsBucket
 from pii_tracer.lake.stores.gcs.store import GcsStore
 from tests.servers import Kept, served
 
-_LIST = {"prefix", "maxResults", "versions", "softDeleted", "pageToken"}
+_LIST = {"prefix", "maxResults", "versions", "softDeleted", "pageToken", "startOffset"}
 MATCH = {"ifGenerationMatch", "ifMetagenerationMatch"}
 _WRITABLE = {
     *("name", "contentType", "contentEncoding", "contentDisposition", "contentLanguage", "cacheControl", "customTime"),
@@ -154,9 +154,9 @@ class Gcs:
         if "versions" in query and "softDeleted" in query:
             raise Refusal(400, "invalid")
         wanted = {"soft_deleted"} if soft else {"live", "noncurrent"} if old and not self.lies.old else {"live"}
-        mine = [
-            o for o in self.there(bucket) if state_of(o) in wanted and o["name"].startswith(query.get("prefix", ""))
-        ]
+        front, start = query.get("prefix", ""), query.get("startOffset", "").encode()
+        named = (o for o in self.there(bucket) if o["name"].startswith(front) and o["name"].encode() >= start)
+        mine = [o for o in named if state_of(o) in wanted]
         mine.sort(key=lambda o: (o["name"].encode(), o["generation"]))
         first = 0
         if token := query.get("pageToken"):

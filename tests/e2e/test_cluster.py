@@ -1,4 +1,4 @@
-"""The whole path on a cluster: a master and a worker of Spark's own, whose executor is another process than the driver."""
+"""The whole path on a cluster: a master and two workers of Spark's own, whose executors are other processes than the driver."""
 
 from __future__ import annotations
 

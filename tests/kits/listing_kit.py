@@ -28,7 +28,7 @@ _MOST = 200
 class Lie(StrEnum):
     """NONE: two pages, and their end. LETTERS: four pages, whose names are in the order of HDFS and not of their letters.
     ITSELF: the second page leads to itself. CIRCLE: it leads to the first one. RENAMED: the same two pages for ever, each
-    time with a new token. EMPTY: pages without entries, each time with a new token. NOWHERE: more is said to come, and
+    time with a new token. CUT: the first page is called the last, and so is that of a question behind it. EMPTY: pages without entries, each time with a new token. NOWHERE: more is said to come, and
     not where. HALF: the answer breaks off. OTHER: it is no listing.
     """
 
@@ -37,6 +37,7 @@ class Lie(StrEnum):
     ITSELF = "itself"
     CIRCLE = "circle"
     RENAMED = "renamed"
+    CUT = "cut"
     EMPTY = "empty"
     NOWHERE = "nowhere"
     HALF = "half"
@@ -44,6 +45,7 @@ class Lie(StrEnum):
 
 
 _TRUE = (Lie.NONE, Lie.LETTERS)
+_OVERCOME = (*_TRUE, Lie.CUT)
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,33 @@ class _Pages:
 
     def __init__(self, lie: Lie) -> None:
         self.lie, self.asked = lie, 0
+        self.told = set[str]()
+        """Tokens that lead on, and were not followed yet: in some protocols a token is the last name of its page."""
 
     def names(self) -> tuple[str, ...]:
         return ("Ä", "Öl", "a", "z") if self.lie is Lie.LETTERS else ("a", "b", "c", "d")
 
-    def page(self, token: str | None) -> Page:
+    def answer(self, token: str | None, name: str | None, *, again: bool) -> Page:
+        """The page that a token leads to, or what comes behind a name."""
+        if name and token not in self.told and self.lie in _OVERCOME:
+            return self._behind(name, again=again)
+        page = self._page(token)
+        self.told = {page.token} if page.token else set()
+        return page
+
+    def _behind(self, name: str, *, again: bool) -> Page:
+        """What comes behind a name, and with `again` the name itself; one entry where listings are cut, which is called
+        all there is.
+        """
         self.asked += 1
+        names = self.names()
+        first = names.index(name) + (not again) if name in names else 0
+        return Page(names[first : first + 1 + again] if self.lie is Lie.CUT else names[first:], None)
+
+    def _page(self, token: str | None) -> Page:
+        self.asked += 1
+        if self.lie is Lie.CUT:
+            return Page(self.names()[:1], None)
         second = bool(token) and not str(token).startswith("first")
         if self.lie is Lie.EMPTY:
             return Page((), f"d{self.asked}" if self.asked < _MOST else None)
@@ -82,11 +105,13 @@ class _Pages:
 class ListingKit:
     """Abstract: `answer`, `listed`, and the lies that the protocol has room for.
 
-    without: lies that its protocol cannot tell, with the reason. refusals: errors that its caller turns
+    without: lies that its protocol cannot tell, with the reason. again: whether what comes behind a name begins with
+    that name. refusals: errors that its caller turns
     into a gap. other: a body that is no listing. strange: listings with an entry that is none.
     """
 
     without: Mapping[Lie, str] = {}
+    again = False
     refusals: tuple[type[Exception], ...] = (EstateError,)
     other = b"{}"
     strange: tuple[bytes, ...] = ()
@@ -100,6 +125,10 @@ class ListingKit:
         """The token with which a page is asked for."""
         raise NotImplementedError
 
+    def behind(self, query: Mapping[str, str]) -> str | None:
+        """The name behind which it is asked for what comes, where it is; the kit knows which names it listed."""
+        raise NotImplementedError
+
     def listed(self, url: str) -> Iterable[str]:
         """The names that the client lists before a server."""
         raise NotImplementedError
@@ -108,7 +137,7 @@ class ListingKit:
         """The body of an answer to what is no listing."""
         return None
 
-    @pytest.mark.parametrize("lie", [lie for lie in Lie if lie not in _TRUE])
+    @pytest.mark.parametrize("lie", [lie for lie in Lie if lie not in _OVERCOME])
     def test_what_can_be_noticed_is_an_error(self, lie: Lie, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(base, "EMPTY_PAGES", 20)
         if lie in self.without:
@@ -121,8 +150,9 @@ class ListingKit:
             with self._lying(Lie.OTHER, body) as url, pytest.raises(self.refusals):
                 list(self.listed(url))
 
-    @pytest.mark.parametrize("lie", _TRUE)
-    def test_a_true_listing_goes_to_its_end(self, lie: Lie) -> None:
+    @pytest.mark.parametrize("lie", _OVERCOME)
+    def test_a_listing_goes_to_its_true_end(self, lie: Lie) -> None:
+        """A page that is cut and called the last is not believed: what comes behind it is asked for."""
         if lie in self.without:
             pytest.skip(self.without[lie])
         with self._lying(lie) as url:
@@ -138,8 +168,9 @@ class ListingKit:
                 body = kit.beside(self.path)
                 if body is not None:
                     return self.give(body, len(body))
+                query = dict(parse_qsl(parts.query))
                 with lock:
-                    page = pages.page(kit.token(dict(parse_qsl(parts.query))))
+                    page = pages.answer(kit.token(query), kit.behind(query), again=kit.again)
                 last = page.token is None
                 body = (
                     (other or kit.other) if lie is Lie.OTHER else kit.answer(page, nowhere=last and lie is Lie.NOWHERE)

@@ -94,12 +94,14 @@ class TableFormat:
 
     name: as estate files and plans write it. title: as people write it.
     metadata_folders: names of the folders in a table's folder in which none of its data files lie.
+    footer_entries: names of entries that its writers, and no others, put into the footers of Parquet files.
     actions: what its steps do, each with its roles.
     """
 
     name: ClassVar[Format]
     title: ClassVar[str]
     metadata_folders: ClassVar[frozenset[str]] = frozenset()
+    footer_entries: ClassVar[frozenset[str]] = frozenset()
     actions: ClassVar[Mapping[Action, frozenset[Role]]] = {}
 
     def is_table(self, folder: Path) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from pii_tracer.lake.formats.plain_files.rewritten_files import is_rewritten
-from pii_tracer.lake.formats.plain_files.table_state import SUMMARY
+from pii_tracer.lake.formats.plain_files.table_state import SUMMARY, TABLE_WRITERS
 from pii_tracer.lake.formats.stray_files import MARKS
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.table_descriptions import FOOTERS
@@ -47,6 +47,12 @@ _TRANSACTIONS = (
     " its cleaner removed the old folders"
 )
 
+_OF_A_TABLE = (
+    "files that {} wrote for a table, as their footers say: written again, they would break that table for its readers."
+    " Name the table in a catalog of the estate file. If no table reads these files, let a job write the rows into a"
+    " new folder without that format, or delete them"
+)
+
 _BY_PLACE = re.compile(r"_c\d+$", re.IGNORECASE)
 _NO_HEADER = "a file's first line is not a list of names: a name is empty, repeated, or has unusual characters"
 """Discovery calls the columns of such a file `_c0`, `_c1`, …"""
@@ -65,6 +71,8 @@ class PlainFilesPlanner(FormatPlanner):
     def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
         if {column.name for column in state.columns} >= _OF_TRANSACTIONS:
             return _TRANSACTIONS
+        if (writers := state.properties.get(TABLE_WRITERS)) and state.same_files_as is None:
+            return _OF_A_TABLE.format(writers)
         named = sorted({name.lower() for name in state.partition_columns} & {name.lower() for name in keys})
         if not named:
             return None

@@ -171,3 +171,32 @@ def test_a_declared_table_at_the_root_is_as_one_below_it(shop: Shop) -> None:
     assert gaps(plan, "remote_table") == {}
     [strange] = gaps(plan, "strange_files")
     assert strange.startswith(place(shop, "t/inner/"))
+
+
+def test_the_data_folder_of_a_table_that_nobody_names_is_no_bare_folder(shop: Shop) -> None:
+    """Outside of every root, where no search sees the table's metadata; written again, its files would fit it no more."""
+    shop.roots.pop()
+    iceberg(shop, "ice", PEOPLE)
+    at = place(shop, "ice/n/t/data")
+    shop.tables["lake.data"], shop.formats["lake.data"] = at, "parquet"
+    filled(shop, "lake.data")
+    plan = shop.plan()
+    assert in_s3(plan) == {}
+    assert f"the data folder of a table that nobody names ({place(shop, 'ice/n/t')}" in gaps(plan, "remote_table")[at]
+
+
+@pytest.mark.parametrize(
+    ("bucket", "told"),
+    [("people--use1-az4--x-s3", "a directory bucket"), ("63a8e430-6e0b-46f5--table-s3", "Amazon S3 Tables")],
+)
+def test_buckets_of_other_kinds_are_gaps_and_not_asked(shop: Shop, bucket: str, told: str) -> None:
+    """A table, an archive and a root there."""
+    shop.tables["lake.t"], shop.formats["lake.t"] = f"s3://{bucket}/t", "delta"
+    shop.roots.append(f"s3://{bucket}/raw")
+    shop.more = f"archives: [{{name: old, of: lake.t, bucket: {bucket}, prefix: old/, format: parquet}}]\n"
+    plan = shop.plan()
+    left = gaps(plan, "remote_table")
+    assert told in left[f"s3://{bucket}/t"]
+    assert told in left[f"s3://{bucket}/raw"]
+    assert told in gaps(plan, "s3_bucket")[f"bucket {bucket}"]
+    assert not [why for why in left.values() if "NoSuchBucket" in why]

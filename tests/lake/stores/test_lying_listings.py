@@ -31,6 +31,7 @@ _NO_END = "a page without a token is the last one: the protocol has no other sig
 
 class TestGcs(ListingKit):
     without = {Lie.NOWHERE: _NO_END}
+    again = True
     strange = tuple(
         json.dumps({"kind": "storage#objects", "items": [item]}).encode()
         for item in ({}, "a", {"name": ["a"], "generation": "1"}, {"name": "a", "generation": {}}, {"name": "a"})
@@ -38,6 +39,9 @@ class TestGcs(ListingKit):
 
     def token(self, query: Mapping[str, str]) -> str | None:
         return query.get("pageToken")
+
+    def behind(self, query: Mapping[str, str]) -> str | None:
+        return query.get("startOffset")
 
     def answer(self, page: Page, *, nowhere: bool) -> bytes:
         one = {"generation": "1", "metageneration": "1", "size": "1", "timeCreated": "2026-11-01T00:00:00Z"}
@@ -61,9 +65,13 @@ class TestAzure(ListingKit):
     other = b"<html>no</html>"
     media_type = "application/xml"
     hierarchical = False
+    again = True
 
     def token(self, query: Mapping[str, str]) -> str | None:
         return query.get("marker")
+
+    def behind(self, query: Mapping[str, str]) -> str | None:
+        return query.get("startFrom")
 
     def answer(self, page: Page, *, nowhere: bool) -> bytes:
         blobs = "".join(
@@ -116,6 +124,9 @@ class TestWebHdfs(ListingKit):
     def token(self, query: Mapping[str, str]) -> str | None:
         return query.get("startAfter", "").replace("b", "d")
 
+    def behind(self, query: Mapping[str, str]) -> str | None:
+        return query.get("startAfter")
+
     def beside(self, path: str) -> bytes | None:
         return b'{"beans": [{"BlockPoolId": "BP-1", "State": "active"}]}' if path.startswith("/jmx") else None
 
@@ -139,10 +150,14 @@ class TestLakefs(ListingKit):
         monkeypatch.setenv("K", "k")
 
     def token(self, query: Mapping[str, str]) -> str | None:
+        return query.get("after", "").replace("b", "d")
+
+    def behind(self, query: Mapping[str, str]) -> str | None:
         return query.get("after")
 
     def answer(self, page: Page, *, nowhere: bool) -> bytes:
-        more = {"has_more": bool(page.token) or nowhere, "next_offset": page.token or ""}
+        token = "b" if page.names[-1:] == ("b",) and page.token == "d" else page.token  # the last name of the page
+        more = {"has_more": bool(token) or nowhere, "next_offset": token or ""}
         return json.dumps({"results": [{"path": name} for name in page.names], "pagination": more}).encode()
 
     def listed(self, url: str) -> Iterable[str]:
@@ -163,7 +178,7 @@ class TestLakefs(ListingKit):
 
 
 class TestGlacier(ListingKit):
-    without = {Lie.NOWHERE: _NO_END}
+    without = {Lie.NOWHERE: _NO_END, Lie.CUT: "only markers of the server's own lead on"}
     refusals = (EstateError, BotoCoreError)
     strange = (b'{"JobList": [{}]}', b'{"JobList": [{"JobId": "a"}]}')
 
@@ -174,6 +189,9 @@ class TestGlacier(ListingKit):
 
     def token(self, query: Mapping[str, str]) -> str | None:
         return query.get("marker")
+
+    def behind(self, query: Mapping[str, str]) -> str | None:
+        return None
 
     def answer(self, page: Page, *, nowhere: bool) -> bytes:
         one = {"Action": "InventoryRetrieval", "StatusCode": "InProgress", "CreationDate": "2026-11-01T00:00:00Z"}

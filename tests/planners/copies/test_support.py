@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
@@ -297,3 +298,24 @@ def test_a_table_without_the_key_column_is_blocked(fmt: Format) -> None:
     assert "RENAME COLUMN" in reason
     for columns in ((Column(name="UID", type="string"),), ()):
         assert Lake(states={"a": table | {"columns": columns}}).plan().applyable
+
+
+@pytest.mark.parametrize(
+    ("entry", "writer"),
+    [("iceberg.schema", "Iceberg"), ("hoodie_min_record_key", "Hudi"), ("org.apache.hudi.bloomfilter", "Hudi")],
+)
+def test_a_bare_folder_of_files_that_were_written_for_a_table_is_blocked(
+    tmp_path: Path, entry: str, writer: str
+) -> None:
+    """The data folder of a table that no catalog of the estate names: files that are written again have another size
+    than the table's metadata says, and its readers fail."""
+    rows = pa.table({"uid": ["1", "2"]})
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    pq.write_table(rows, folder / "a.parquet")
+    (plain,) = discover(ESTATE, tmp_path).tables
+    assert unsupported(plain) is None
+    pq.write_table(rows.replace_schema_metadata({entry: "{}"}), folder / "b.parquet")
+    (state,) = discover(ESTATE, tmp_path).tables
+    assert f"files that {writer} wrote for a table" in (unsupported(state) or "")
+    assert unsupported(state.model_copy(update={"same_files_as": "/lake/t"})) is None, "a copy of a table that is known"

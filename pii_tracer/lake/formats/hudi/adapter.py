@@ -44,6 +44,7 @@ class HudiFormat(TableFormat):
     name = HUDI
     title = "Hudi"
     metadata_folders = frozenset({".hoodie"})
+    footer_entries = frozenset({"hoodie_min_record_key", "org.apache.hudi.bloomfilter"})
     actions = {
         HUDI_DELETE_SAVEPOINTS: frozenset(),
         HUDI_DELETE_ROWS: frozenset({Role.ON_ROWS, Role.COUNTS_ROWS}),

@@ -53,6 +53,7 @@ class IcebergFormat(TableFormat):
     name = ICEBERG
     title = "Iceberg"
     metadata_folders = frozenset({"metadata"})
+    footer_entries = frozenset({"iceberg.schema"})
     actions = {
         ICEBERG_DELETE_ROWS: frozenset({Role.ON_ROWS, Role.COUNTS_ROWS}),
         ICEBERG_MASK_ROWS: frozenset({Role.ON_ROWS}),

@@ -40,7 +40,7 @@ def _look(table: RemoteTable, sources: Collection[str], folders: Folders) -> Fou
         folders.against(place)
         or table.misread
         or folders.without_rows(table.location)
-        or (folders.unnamed_around(place) if table.partitions_of else None)
+        or (folders.unnamed_around(place) if table.partitions_of else folders.data_of_unnamed(place))
         or ("it is a source of the persons, and a bare folder in S3 cannot be one" if table.name in sources else None)
         or _found(table, place)
     )
@@ -75,7 +75,7 @@ def _found(table: RemoteTable, place: S3Path) -> Found | str:
             snapshot="sha256:" + digest.hexdigest(),
             bytes=sum(size for _, size, _ in listed),
             partitions_of=table.partitions_of,
-            properties=properties,
+            properties=properties | told.properties,
             **told.fields,
         ),
         (),

@@ -74,7 +74,7 @@ def look_at_folder(folder: StoredFolder) -> Bare | str:
         format=files[0].format,
         snapshot=folder.snapshot,
         bytes=sum(file.length() for file in folder.files),
-        properties=text_properties(folder.text),
+        properties=text_properties(folder.text) | told.properties,
         **told.fields,
     )
     return Bare(state, files)

@@ -37,6 +37,7 @@ from pii_tracer.lake.formats.plain_files.data_file import (
 )
 from pii_tracer.lake.formats.plain_files.insert_column_order import table_order
 from pii_tracer.lake.formats.plain_files.json_types import Shape
+from pii_tracer.lake.formats.plain_files.table_footers import written_for
 from pii_tracer.lake.inventory import ENCODING, NOT_NULL, TableState
 from pii_tracer.lake.read_result import Found, gap
 from pii_tracer.lake.spark_types import partition_type
@@ -50,6 +51,8 @@ _Columns = tuple[tuple[Column, ...], int | None]
 
 SUMMARY = "_metadata"
 """A file that repeats the footers of all files of a Parquet folder, with their smallest and largest values."""
+TABLE_WRITERS = "written by"
+"""The property of a bare folder in which files are that a table format wrote: which formats."""
 
 
 def folder_digest(folder: Path, paths: Iterable[Path], text: TextTable | None = None) -> str:
@@ -104,6 +107,7 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
         properties=({SINK_LOG: "streaming file sink"} if (folder / SINK_LOG).is_dir() else {})
         | ({ENCODING: encoding} if encoding else {})
         | text_properties(text)
+        | told.properties
         | ({SUMMARY: "Parquet summary"} if _summarised(folder, mine) else {}),
         **told.fields,
     )
@@ -123,12 +127,19 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
 class Told:
     """What the files of a folder tell of it. fields: of `TableState`; apart: why they are not one table, if so.
 
-    strays: the files then that have no column in common with most others.
+    strays: the files then that have no column in common with most others. writers: the titles of table formats whose
+    writers made files of it.
     """
 
     fields: Mapping[str, Any]
     apart: str | None
     strays: tuple[str, ...] = ()
+    writers: tuple[str, ...] = ()
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Of `TableState`."""
+        return {TABLE_WRITERS: ", ".join(self.writers)} if self.writers else {}
 
 
 def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
@@ -163,7 +174,8 @@ def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
         "padded": tuple(sorted({mine.get(n.lower(), n) for names in several(padded, files) for n in names})),
         "fixed": {mine.get(n.lower(), n): NOT_NULL for names in several(required, files) for n in names},
     }
-    return Told(fields, _APART if strays else None, strays)
+    writers = {title for title in several(written_for, files) if title}
+    return Told(fields, _APART if strays else None, strays, tuple(sorted(writers)))
 
 
 _APART = "files of this folder have no column in common: not one table, so no step can rewrite it as one"

@@ -10,7 +10,9 @@ import hashlib
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from pii_tracer.lake.stores.azure.client import azure_errors
 from pii_tracer.lake.stores.base import PagesSeen, StoreError
@@ -52,27 +54,56 @@ write such blobs.
 
 
 def listed(container: ContainerClient, prefix: str, where: str, *, hierarchical: bool) -> Iterator[BlobProperties]:
-    """Every state of every blob and directory whose name begins so, to the end of the listing.
+    """Every state of every blob and directory whose name begins so, asked once more behind the end of the listing until
+    nothing new comes.
 
     Raises:
         StoreError: refused, or an answer that is no such listing.
     """
     seen: dict[_State, int] = {}
     with azure_errors("the container cannot be listed", where):
-        for number, (include, more) in enumerate(_HIERARCHICAL if hierarchical else _FLAT):
-            yield from _asked(container, prefix, where, seen, number, include=include, **more)
+        for include, more in _HIERARCHICAL if hierarchical else _FLAT:
+            yield from _asked(container, prefix, where, seen, include=include, **more)
 
 
 def _asked(
-    container: ContainerClient, prefix: str, where: str, seen: dict[_State, int], number: int, **query: Any
+    container: ContainerClient, prefix: str, where: str, seen: dict[_State, int], **query: Any
 ) -> Iterator[BlobProperties]:
-    """One listing, without what another one has shown. seen: what tells each item from all others, with the number of
-    the listing that showed it.
+    """One listing, without what another one has shown, and what an answer about names from its last one on adds.
+
+    Raises:
+        StoreError: as `_round`.
+    """
+    from azure.core.exceptions import HttpResponseError
+
+    start = ""
+    while True:
+        asked, last = dict(query), ""
+        if start:
+            asked["params"] = {**query.get("params", {}), "startFrom": quote(start, safe="")}
+        try:
+            for item in _round(container, prefix, where, seen, **asked):
+                last = str(item.name)
+                yield item
+        except HttpResponseError as error:
+            # a service or emulator that does not know the question has answered the listing itself
+            if not start or last or error.status_code != HTTPStatus.BAD_REQUEST:
+                raise
+        if not last:
+            return
+        start = last
+
+
+def _round(
+    container: ContainerClient, prefix: str, where: str, seen: dict[_State, int], **query: Any
+) -> Iterator[BlobProperties]:
+    """Answers to one question, without what another one has shown. seen: what tells each item from all others, with the
+    number of the question whose answer showed it last.
 
     Raises:
         StoreError: it shows one of them again, has no end, or is none.
     """
-    pages = PagesSeen()
+    pages, number = PagesSeen(), 1 + max(seen.values(), default=0)
     try:
         for page in container.list_blobs(name_starts_with=prefix or None, **query).by_page():
             items = list(page)
@@ -83,8 +114,9 @@ def _asked(
                 wrong = not isinstance(item.name, str) or item.size is None or not item.name.startswith(prefix)
                 if wrong or seen.get(state) == number:  # a page again
                     raise _odd(where)
-                if state not in seen:
-                    seen[state] = number
+                new = state not in seen
+                seen[state] = number
+                if new:
                     yield item
     except (AttributeError, KeyError, TypeError):  # of the library, which reads any XML as a listing
         raise _odd(where) from None
@@ -101,7 +133,7 @@ def deleted_above(container: ContainerClient, prefix: str, where: str) -> Iterat
     above = {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)} - {""}
     if above:
         with azure_errors("the container's deleted directories cannot be listed", where):
-            for item in _asked(container, parts[0], where, {}, 0, include=["metadata", "deleted"], **_SHOW_DELETED):
+            for item in _asked(container, parts[0], where, {}, include=["metadata", "deleted"], **_SHOW_DELETED):
                 if item.name in above and item.deleted:
                     yield item
 

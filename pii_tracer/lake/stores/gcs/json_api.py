@@ -58,7 +58,27 @@ class GcsBucket:
         return self._json("its settings cannot be read", None, self._bucket)
 
     def pages(self, prefix: str, **which: str) -> Iterator[Mapping[str, Any]]:
-        """Objects of a listing, to its end. which: `versions` or `softDeleted`."""
+        """Objects of a listing, asked once more behind its end until nothing new comes. which: `versions` or
+        `softDeleted`.
+        """
+        start, known = "", frozenset[str]()
+        while True:
+            last, of_last, news = start, set(known), False
+            for item in self._listing(prefix, {**which, **({"startOffset": start} if start else {})}):
+                name, generation = item["name"], item["generation"]
+                if start and (name.encode() < start.encode() or (name == start and generation in known)):
+                    continue
+                if name != last:
+                    last, of_last = name, set()
+                of_last.add(generation)
+                news = True
+                yield item
+            if not news:
+                return
+            start, known = last, frozenset(of_last)
+
+    def _listing(self, prefix: str, which: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+        """Objects of a listing, to where the bucket says that it ends. which: what is asked for, from what name on."""
         what, token, seen = "it cannot be listed", "", PagesSeen()
         while True:
             query = {"prefix": prefix, "maxResults": "1000", **which, **({"pageToken": token} if token else {})}

@@ -145,8 +145,10 @@ class WebHdfs:
         return _status(self._told("it cannot be looked at", path, "GETFILESTATUS", "FileStatus"))
 
     def entries(self, folder: str) -> Iterator[Status]:
-        """What lies in a folder, by name, to the end of its listing. Raises Absent: there is no folder."""
-        last, seen = "", PagesSeen()
+        """What lies in a folder, asked once more behind the last name until nothing new comes. Raises Absent: there is
+        no folder.
+        """
+        last, seen, names = "", PagesSeen(), set[str]()
         while True:
             page = self._told("it cannot be listed", folder, "LISTSTATUS_BATCH", "DirectoryListing", startAfter=last)
             try:
@@ -154,8 +156,10 @@ class WebHdfs:
                 left = int(page["remainingEntries"])
             except (KeyError, TypeError, ValueError):
                 raise self._odd(folder) from None
-            yield from found
-            if not left:
+            fresh = [one for one in found if one.name not in names]
+            names.update(one.name for one in fresh)
+            yield from fresh
+            if not left and not fresh:
                 return
             if not found or seen.again(found[-1].name):
                 raise self._odd(folder)

@@ -191,6 +191,7 @@ class LakefsClient:
     # --- requests ---
 
     def _pages(self, path: str, key: str, **query: str) -> Iterator[dict[str, Any]]:
+        """Entries of a listing, asked once more behind its last one until none come."""
         after: str | None = None
         seen = PagesSeen()
         while True:
@@ -204,9 +205,9 @@ class LakefsClient:
                 if not number and seen.again(item[key]):
                     raise self._odd(path)
                 yield item
-            if not pagination["has_more"]:
+            if not results and not pagination["has_more"]:
                 return
-            following = pagination.get("next_offset")
+            following = pagination.get("next_offset") if pagination["has_more"] else results[-1][key]
             if not results or not isinstance(following, str) or not following or following == after:
                 raise self._odd(path)  # a page that leads nowhere must not be taken for the end
             after = following

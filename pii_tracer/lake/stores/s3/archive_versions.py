@@ -28,6 +28,7 @@ from pii_tracer.lake.stores.s3.bucket_settings import (
     with_settings,
 )
 from pii_tracer.lake.stores.s3.clients import S3Clients, clients_of
+from pii_tracer.lake.stores.s3.deletion_obstacles import kind_against
 from pii_tracer.lake.stores.s3.inventory_reports import ReportUnusable, iter_report, newest_report
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads, with_locks
 from pii_tracer.lake.stores.s3.object_versions import (
@@ -216,6 +217,13 @@ def _name_origins(found: _Found) -> None:
 def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> dict[str, bool]:
     """Look at one prefix; returns the buckets it is replicated to, and whether all that is new gets there."""
     bucket, prefix = place.bucket, place.archive.prefix
+    if kind := kind_against(bucket):
+        found.gaps.append(
+            place.gap(
+                GapKind.S3_BUCKET, f"the archive `{place.archive.name}` is not erased: {kind}", f"bucket {bucket}"
+            )
+        )
+        return {}
     try:
         region = region_of(client_factory(None), bucket)
         client = client_factory(region)

@@ -16,9 +16,25 @@ from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
 from pii_tracer.lake.stores.s3.bucket_settings import NOT_THERE, touches
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
 from pii_tracer.lake.stores.s3.s3_path import S3Path
+from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
 
+_OTHER_BUCKETS = {
+    "--table-s3": "it lies in a table bucket (Amazon S3 Tables), whose objects only S3 itself deletes. Let its owner"
+    " delete the person's rows by an engine, and let the snapshots expire",
+    "--x-s3": "it lies in a directory bucket (S3 Express One Zone), which was not tried. Let its owner move the data"
+    " into another bucket, or delete the person there",
+}
+"""By the end of a bucket's name, which no other bucket may have:
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
+_DATA = "data"
+"""The folder beside a table's metadata: https://iceberg.apache.org/docs/latest/configuration/#write-properties."""
 _NO_RULES = ("ReplicationConfigurationNotFoundError", *NOT_THERE)
+
+
+def kind_against(bucket: str) -> str | None:
+    """Why no step erases in a bucket of its kind, if so. Such a bucket is not asked for anything."""
+    return next((why for end, why in _OTHER_BUCKETS.items() if bucket.endswith(end)), None)
 
 
 @dataclass(frozen=True)
@@ -48,8 +64,12 @@ class Folders:
         return found
 
     def path(self, location: S3Location) -> S3Path:
-        """A place, its bucket asked once for its region. Raises `OSError`: the bucket is missing or refuses."""
+        """A place, its bucket asked once for its region. Raises `OSError`: the bucket is missing or refuses.
+        EstateError: it is of another kind.
+        """
         name = location.bucket
+        if kind := kind_against(name):
+            raise EstateError(kind)
         if name not in self._roots:
             self._roots[name] = S3Path.of(location, self.clients)
         return S3Path(location, self._roots[name].client)
@@ -93,6 +113,16 @@ class Folders:
             mine, theirs = location.prefix, archive.prefix
             if archive.bucket == location.bucket and (mine.startswith(theirs) or theirs.startswith(mine)):
                 return f"its folder and the archive `{archive.name}` have objects in common"
+        return None
+
+    def data_of_unnamed(self, place: S3Path) -> str | None:
+        """The table that nobody names and in whose data folder a place is, by the usual names, if there is one.
+
+        Raises: as `unnamed_around`.
+        """
+        for folder in place.location.way_up:
+            if folder.key.rpartition("/")[2] == _DATA and (sign := _sign(self.path(folder.parent))):
+                return f"it is in the data folder of a table that nobody names ({folder.parent} contains `{sign}`)"
         return None
 
 

@@ -15,6 +15,7 @@ from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, RemotePlace
 from pii_tracer.lake.packed_versions import Packed
+from pii_tracer.lake.stores.s3.deletion_obstacles import kind_against
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, iter_object_versions, region_of
 from pii_tracer.lake.stores.s3.table_places import joined
@@ -56,7 +57,7 @@ def _spread(table: RemoteTable, clients: ClientFactory) -> list[RemotePlace]:
     """The places of a table's files: its metadata may lead to more than its folder."""
     doubt = None
     folders: tuple[S3Location, ...] = (table.location,)
-    if table.metadata is not None and table.format is not None:
+    if table.metadata is not None and table.format is not None and not kind_against(table.metadata.bucket):
         adapter = format_of(table.format)
         try:
             folders, doubt = adapter.folders_told_by(_metadata(table.metadata, clients), table.metadata)
@@ -91,6 +92,8 @@ class _Listing:
 
     def place(self) -> RemotePlace:
         here = self.of.location
+        if kind := kind_against(here.bucket):
+            return self.of.model_copy(update={"unlisted": kind})
         try:
             region = self.region(here.bucket)
             client = self.clients(region)
