@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.nightly_tests import NIGHTLY
+from tests.slow_tests import is_slow
 
 # the same few inputs each time in continuous integration, which Hypothesis' own profile for it sees to; elsewhere others
 settings.register_profile("few", settings.get_profile("ci"), max_examples=40)
@@ -45,10 +46,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the nightly list, before any is chosen by its marks; long files come first."""
+    """Mark the tests of both lists, before any is chosen by its marks; long files come first."""
     for item in items:
         if item.nodeid.startswith(_NIGHTLY):
             item.add_marker(pytest.mark.nightly)
+        if is_slow(item.nodeid):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: not item.nodeid.startswith(BEGUN_FIRST))
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import BEGUN_FIRST
-from tests.nightly_tests import NIGHTLY
 
 ROOT = Path(__file__).parents[1]
 AIRFLOW = "extras/airflow/pii_tracer_airflow"
@@ -177,15 +176,6 @@ def imported(tree: ast.Module, names: dict[str, str]) -> Iterator[str]:
                 below = f"{node.module}.{alias.name}"
                 if below in names or node.module in names:
                     yield below if below in names else node.module
-
-
-def test_every_name_of_the_nightly_list_is_a_tests() -> None:
-    for name in NIGHTLY:
-        path, _, test = name.partition("::")
-        wanted = test.split("[")[0]
-        defined = [node.name for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
-                   if isinstance(node, ast.FunctionDef | ast.ClassDef)]  # fmt: skip
-        assert any(known.startswith(wanted) for known in defined), name
 
 
 def test_every_file_that_is_begun_first_is_there() -> None:
