@@ -13,9 +13,11 @@ from hypothesis import HealthCheck, settings
 from tests.nightly_tests import NIGHTLY
 from tests.slow_tests import is_slow
 
-# the same few inputs each time in continuous integration, which Hypothesis' own profile for it sees to; elsewhere others
+# the same few inputs each time in continuous integration, which Hypothesis' own profile for it sees to; elsewhere others,
+# and more of them for `make test-fast`
 settings.register_profile("few", settings.get_profile("ci"), max_examples=40)
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+settings.register_profile("many", settings.get_profile("patient"), max_examples=100)
 settings.load_profile("few" if os.environ.get("CI") else "patient")
 
 _NIGHTLY = tuple(NIGHTLY)
