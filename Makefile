@@ -73,7 +73,7 @@ MARKS ?= not slow and not nightly
 # hundred processes would compile what it imports anew, the tests' own modules included
 export PYTHONDONTWRITEBYTECODE :=
 
-test: setup $(READY_STAMP) lint types imports ## every check and every test but the slow ones, the tests of a file in one order
+test: setup $(READY_STAMP) lint types imports ## every check and every test but the slow ones (tests/slow_tests.py)
 	$(WITH_READY) -m '$(MARKS)' --ignore tests/connect
 
 test-slow: setup $(READY_STAMP) ## the tests that take minutes each
@@ -130,8 +130,8 @@ package: setup ## build the wheel and the sdist, check them, and try the wheel i
 check: setup lint types imports ## before a commit: style, types, imports, and the quick tests near what changed
 	$(BIN)/python -m pytest -p no:randomly -n 2 -m 'not spark and not e2e and not slow' $$($(BIN)/python -m tests.affected)
 
-test-fast: setup ## the tests that need no Spark, in an order of their own each time
-	$(BIN)/python -m pytest -m 'not spark and not e2e'
+test-fast: setup ## the tests that need no Spark, in an order of their own each time, and more inputs for properties
+	$(BIN)/python -m pytest -m 'not spark and not e2e' --hypothesis-profile many
 
 mutants: $(MUTANTS_STAMP) ## change the rules one by one, and see which changes no test notices; hours
 	$(MUTANTS)/bin/python -m mutmut run --max-children 2

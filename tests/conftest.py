@@ -11,10 +11,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.nightly_tests import NIGHTLY
+from tests.slow_tests import is_slow
 
-# the same few inputs each time in continuous integration, which Hypothesis' own profile for it sees to; elsewhere others
+# the same few inputs each time in continuous integration, which Hypothesis' own profile for it sees to; elsewhere others,
+# and more of them for `make test-fast`
 settings.register_profile("few", settings.get_profile("ci"), max_examples=40)
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+settings.register_profile("many", settings.get_profile("patient"), max_examples=100)
 settings.load_profile("few" if os.environ.get("CI") else "patient")
 
 _NIGHTLY = tuple(NIGHTLY)
@@ -45,10 +48,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the nightly list, before any is chosen by its marks; long files come first."""
+    """Mark the tests of both lists, before any is chosen by its marks; long files come first."""
     for item in items:
         if item.nodeid.startswith(_NIGHTLY):
             item.add_marker(pytest.mark.nightly)
+        if is_slow(item.nodeid):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: not item.nodeid.startswith(BEGUN_FIRST))
 
 

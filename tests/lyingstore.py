@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import http.client
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from tests.servers import Kept
+from tests.servers import Kept, served
 
 _ENTRY = re.compile(rb"<(Version|DeleteMarker)>.*?</\1>", re.DOTALL)
 _UPLOAD = re.compile(rb"<Upload>.*?</Upload>", re.DOTALL)
@@ -139,9 +138,5 @@ def lying(endpoint_url: str) -> Iterator[tuple[str, Lies]]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with served(server):
         yield f"http://127.0.0.1:{server.server_port}", lies
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -1,7 +1,8 @@
-"""Dear tests that run at night alone (`make test-nightly`), each with what shows the same, or the rule of it, in `make test`.
+"""Dear tests that run at night alone (`make test-nightly`), each with what shows the same, or the rule of it, in continuous
+integration.
 
-A name is the start of a test's id. `tests/conftest.py` gives the tests their mark; `tests/test_architecture.py` refuses a
-name that no test has.
+A name is the start of a test's id. `tests/conftest.py` gives the tests their mark; `tests/test_tiers.py` refuses a name
+that no test has.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ NIGHTLY: dict[str, str] = {
     "tests/e2e/test_meanwhile.py::test_an_engine_that_quotes": "test_match of the engine: errors are told without their texts",
     "tests/e2e/test_meanwhile.py::test_a_table_made_while": "test_what_comes_back beside it",
     f"{_DELTA}.py::test_variants[plain]": "the variants with vectors and with a change feed",
-    f"{_DELTA}.py::test_variants[checkpoint_v2]": "the variants with vectors and with a change feed; checkpoints in `tests/lake/formats/delta`",
+    f"{_DELTA}.py::test_variants[checkpoint_v2]": "the variants with vectors and with a change feed; checkpoints in `tests/lake/formats`",
     f"{_DELTA}.py::test_rebuild_from_the_recorded_statement": "test_a_rebuild_by_insert beside it",
     f"{_DELTA}.py::test_probe_before_and_after": "test_hazards_alone",
     f"{_DELTA}.py::test_any_of_several_keys": "test_match of the engine, and the variants",
     f"{_DELTA}.py::test_vacuum_keeps_what": "test_sweep: what a class keeps",
     f"{_DELTA}_s3.py::test_a_table_is_rebuilt": "rebuilds on a disk; test_glue of `tests/e2e/stores`",
     f"{_DELTA}_variants.py::test_days_before": "values without an engine, in `tests/planners/locate`",
-    f"{_DELTA}_variants.py::test_engines_that_read": "symlink manifests in `tests/lake/formats/delta`",
+    f"{_DELTA}_variants.py::test_engines_that_read": "symlink manifests in `tests/lake/formats`",
     f"{_ICEBERG}_s3.py::test_no_current_object_and_no_version_holds_the_person[2]": "test_glue of `tests/e2e/stores`: no version of an Iceberg table in S3",
     f"{_ICEBERG}.py::test_rebuild_from_a_table": "test_rebuild_from_the_recorded_statement beside it",
     f"{_ICEBERG}.py::test_any_of_several_keys": "test_match of the engine",
@@ -39,7 +40,7 @@ NIGHTLY: dict[str, str] = {
     f"{_HUDI}.py::test_variants[cow]": "the variant merge-on-read, which has base files too",
     f"{_HUDI}.py::test_rebuild": "rebuilds of Delta and Iceberg: one module makes all of them",
     f"{_HUDI}_versions.py::test_a_table_keeps_its_version[6-cow]": "the same for version 8",
-    "tests/executors/formats/delta/test_delta_protocol.py::test_checkpoints_of_several_parts": "checkpoints in `tests/lake/formats/delta`",
+    "tests/executors/formats/delta/test_delta_protocol.py::test_checkpoints_of_several_parts": "checkpoints in `tests/lake/formats`",
     "tests/executors/formats/delta/test_delta_protocol.py::test_constraints_generated": "the other features of the protocol beside it",
     "tests/executors/formats/delta/test_delta_protocol.py::test_liquid_clustering": "the other features of the protocol beside it",
     "tests/executors/formats/iceberg/test_iceberg_variants.py::test_equality_deletes_be": "test_equality_deletes_of_another_engine beside them",
@@ -87,7 +88,7 @@ NIGHTLY: dict[str, str] = {
     "tests/sample_lineage/test_oracle.py::": "test_linkage_on_spark; the golden plan beside it; the demo erases the same estate and compares its rows",
     "tests/gcs/test_iceberg.py::test_the_person_leaves": "Delta in Cloud Storage beside it; Iceberg in Azure: one mechanism for tables in stores",
     f"{_DELTA}.py::test_variants[feed]": "the variant with vectors; test_d1_and_d7 of test_hazards_alone has the change data",
-    f"{_DELTA}.py::test_partition_values_that_need": "names of folders in `tests/lake/formats/delta`; test_sweep has such partitions",
+    f"{_DELTA}.py::test_partition_values_that_need": "names of folders in `tests/lake/formats`; test_sweep has such partitions",
     f"{_ICEBERG}_s3.py::test_by_the_name_of_a_rest": "test_glue of `tests/e2e/stores`: a table by its catalog in S3",
     f"{_ICEBERG}_s3.py::test_the_naive_way": "old versions of objects: test_s3_executor; the naive way on a disk",
     "tests/executors/sweep/test_sweep_iceberg_s3.py::test_an_inventory": "test_sweep: an inventory of another scheme",
@@ -117,7 +118,7 @@ NIGHTLY: dict[str, str] = {
     f"{_HUDI}_versions.py::test_a_table_keeps_its_version[8-cow]": "the naive way and refusals beside it; test_hudi",
     "tests/executors/formats/hudi/test_hazards_alone_hudi.py::test_h6_rows_of_one_record_key[mor": "test_h6_a_record_key_that_others_have_too beside it; test_hudi",
     "tests/verify/test_real_tables.py::test_hudi_delete_leaves_slices_logs_and_metadata[mor": "test_h1_and_h3, test_h2 of test_hazards_alone_hudi",
-    "tests/executors/formats/delta/test_delta_protocol.py::test_the_person_as_partition_value[classic": "the same for Iceberg; names of folders in `tests/lake/formats/delta`",
+    "tests/executors/formats/delta/test_delta_protocol.py::test_the_person_as_partition_value[classic": "the same for Iceberg; names of folders in `tests/lake/formats`",
     f"{_PREFIX}a_second_run": "test_killed_between_the_note_and_the_cut: nothing is done twice",
     "tests/hdfs/test_iceberg.py::test_the_person_leaves": "Delta in HDFS, killed in the middle, in test_failover; Iceberg in S3 and in Azure",
     "tests/e2e/persons/test_tenants_in_s3.py::": "test_glue of `tests/e2e/stores`: Delta in S3; test_match of the engine: keys of several columns",

@@ -87,10 +87,14 @@ class World:
 
     endpoint_url: str
     suffix: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    _clients: S3Clients | None = field(default=None, init=False, repr=False)
 
     def client(self, region: str | None = None) -> S3Client:
-        session = boto3.DEFAULT_SESSION or boto3.session.Session()
-        return S3Clients(s3_settings(estate(self.endpoint_url)), session)(region)
+        """One for a region: to make a client takes longer than most of what it is asked."""
+        if self._clients is None:
+            session = boto3.DEFAULT_SESSION or boto3.session.Session()
+            self._clients = S3Clients(s3_settings(estate(self.endpoint_url)), session)
+        return self._clients(region)
 
     def advance(self, seconds: float = RESTORE_SECONDS) -> None:
         """Time passes on the server, by default as much as a restore takes."""

@@ -27,10 +27,15 @@ def named(source: str) -> set[str]:
 
 def test_each_kind_of_gap_is_named_by_a_test() -> None:
     modules = [path for path in TESTS.rglob("*.py") if path.relative_to(TESTS).parts[0] not in WRITTEN_BY_HAND]
-    by_all = set().union(*(named(path.read_text(encoding="utf-8")) for path in modules if path != Path(__file__)))
     kinds = [kind.value for kind in (*GapKind, *LineageGapKind)]
     assert len(kinds) > 130
-    assert sorted(set(kinds) - by_all) == []
+    missing = set(kinds)
+    for path in modules:
+        text = path.read_text(encoding="utf-8")
+        # to parse all of them takes long, and most kinds stand in few
+        if path != Path(__file__) and not missing.isdisjoint(re.findall(r"[a-z0-9_]+", text.lower())):
+            missing -= named(text)
+    assert sorted(missing) == []
 
 
 def test_what_counts_as_naming_a_kind() -> None:

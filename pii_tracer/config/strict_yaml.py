@@ -7,6 +7,8 @@ few lines cannot become a billion values.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from pii_tracer.model.errors import ConfigError
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_VALUES = 1_000_000
+_READ_OFTEN = ("estate", "policy")
+"""What a command reads many times, and what has no values of persons, so that its text may stay in memory."""
 
 
 def load_yaml(path: Path, what: str) -> Any:
@@ -45,7 +49,7 @@ def load_yaml(path: Path, what: str) -> Any:
 def parse_yaml(text: str, where: str, what: str) -> Any:
     """The content of a YAML document. Raises `ConfigError` as `load_yaml` does."""
     try:
-        return yaml.load(text, Loader=_Strict)  # noqa: S506 (a SafeLoader)
+        return deepcopy(_loaded_before(text)) if what in _READ_OFTEN else _loaded(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise ConfigError(
@@ -60,6 +64,13 @@ def parse_yaml(text: str, where: str, what: str) -> Any:
             where=where,
             todo="correct it",
         ) from None
+
+
+def _loaded(text: str) -> Any:
+    return yaml.load(text, Loader=_Strict)  # noqa: S506 (a SafeLoader)
+
+
+_loaded_before = lru_cache(maxsize=4)(_loaded)
 
 
 class _Strict(yaml.SafeLoader):

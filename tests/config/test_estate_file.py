@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.config import strict_yaml
 from pii_tracer.config.estate_file import S3, load_estate, load_policy, load_request
+from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.model.errors import ConfigError
 
 ESTATE = """
@@ -79,3 +81,21 @@ def test_mistakes_are_told_in_words_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"lake\.users has a schema") as error:
         load_estate(file)
     assert "Value error" not in str(error.value)
+
+
+def test_a_file_that_is_read_again_is_as_it_is_then_and_nobody_elses(tmp_path: Path) -> None:
+    """A command reads it many times; each reading has values of its own."""
+    file = tmp_path / "pii-tracer.yaml"
+    file.write_text(ESTATE.format(table="shop.users"))
+    load_yaml(file, "estate")["catalogs"].clear()
+    assert list(load_yaml(file, "estate")["catalogs"]) == ["lake", "spark_catalog"]
+    file.write_text(ESTATE.format(table="shop.others"))
+    assert load_yaml(file, "estate")["catalogs"]["spark_catalog"]["tables"][0]["name"] == "shop.others"
+
+
+def test_a_request_with_its_persons_is_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "request.yaml"
+    file.write_text("subject: {key: 4417700102}")
+    before = strict_yaml._loaded_before.cache_info()
+    load_yaml(file, "request")
+    assert strict_yaml._loaded_before.cache_info() == before

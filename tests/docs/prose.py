@@ -10,6 +10,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,12 @@ def of_page(path: Path) -> list[str]:
     return [s for block in blocks(path.read_text(encoding="utf-8")) for s in sentences(block)]
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A module: two rules look at each."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def _text(node: ast.AST) -> str | None:
     """A literal, or an f-string with each value as one word."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -123,7 +130,7 @@ def _literals(node: ast.AST) -> Iterator[str]:
 def of_module(path: Path) -> list[str]:
     """Sentences of at least two words in a module's literals and in the help of its commands, SQL left out."""
     found = []
-    for text in _literals(ast.parse(path.read_text(encoding="utf-8"))):
+    for text in _literals(parsed(path)):
         if not _SQL.search(text):
             for block in re.split(r"\n\s*\n|\n(?=\s*[-*] )", text):
                 found += [s for s in sentences(" ".join(plain(block).split())) if words(s) >= 2]
@@ -133,7 +140,7 @@ def of_module(path: Path) -> list[str]:
 def fixed_plurals(path: Path) -> list[str]:
     """Messages that count in the plural whatever the number: `f"{len(files)} files"`, `f"{n:,} rows"`, `"file(s)"`."""
     found = []
-    for node in _messages(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _messages(parsed(path)):
         text = _text(node) or ""
         if re.search(r"\w\(s\)(?!\w|://)", text):
             found.append(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.proof.aws import ACCOUNT, BUCKET, NAME, REGION, RSA_KEY, keys_json
+from tests.servers import served
 
 TRAIL = f"arn:aws:cloudtrail:{REGION}:{ACCOUNT}:trail/{NAME}"
 ALIAS = "alias/attester"
@@ -124,12 +124,8 @@ def serving(folder: Path, kms: Kms | None = None) -> Iterator[str]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with served(server):
         yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def environment(url: str, folder: Path) -> dict[str, str]:

@@ -93,6 +93,15 @@ def weather(world: World) -> Iterator[Weather]:
     thread.join()
 
 
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """How long the client and the executor would have waited before each further try: in all, not a minute."""
+    waited: list[float] = []
+    monkeypatch.setattr("time.sleep", waited.append)
+    yield waited
+    assert sum(waited) < 60
+
+
 def prepared(world: World) -> tuple[str, dict[str, Any]]:
     bucket = world.new("weather")
     versions = [world.put(bucket, f"a/{n}", b"x") for n in range(3)]
@@ -122,11 +131,12 @@ def test_a_short_trouble_is_waited_out(world: World, weather: Weather, tmp_path:
 
 @pytest.mark.parametrize("how", ["throttle", "reset"])
 def test_a_long_trouble_ends_after_few_attempts_and_is_resumed(
-    world: World, weather: Weather, tmp_path: Path, how: str
+    world: World, weather: Weather, tmp_path: Path, how: str, waits: list[float]
 ) -> None:
     bucket, parameters = prepared(world)
     weather.bad, weather.how = 10_000, how
     state = go(tmp_path, weather, parameters)
+    assert waits, "it gave the store time"
     assert (state.state, state.done, len(state.failed)) == (State.PARTIAL, (), 1)
     assert len(weather.asked) <= 16, "not once more for each version"
     assert len(world.versions(bucket)) == 4, "nothing was deleted, and nothing is said to be"

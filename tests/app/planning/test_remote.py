@@ -30,9 +30,12 @@ PEOPLE = pa.table(
 OTHERS = PEOPLE.slice(1)
 
 
-@pytest.fixture(scope="module", params=["versitygw", storeservers.STANDIN])
+SERVERS = ["versitygw", storeservers.STANDIN] if storeservers.program("versitygw") else [storeservers.STANDIN]
+
+
+@pytest.fixture(scope="module", params=SERVERS)
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Both servers where versitygw has been built; otherwise the stand-in serves for it, too."""
+    """The stand-in, and versitygw where it has been built."""
     serve = storeservers.versioned if request.param == "versitygw" else storeservers.standin
     with serve(tmp_path_factory.mktemp("store")) as running:
         yield running

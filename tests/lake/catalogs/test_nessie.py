@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -178,14 +177,8 @@ class _Answers(BaseHTTPRequestHandler):
 def answering(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
     handler = type("Once", (_Answers,), {"answer": (status, body), "asked": []})
     httpd = HTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with servers.served(httpd):
         yield f"http://127.0.0.1:{httpd.server_port}/api/v2", handler.asked  # type: ignore[attr-defined]
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
 
 
 OLD = b'{"defaultBranch": "main", "maxSupportedApiVersion": 1}'
