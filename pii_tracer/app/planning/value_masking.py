@@ -73,7 +73,10 @@ def _telling(written: Sequence[tuple[str, str]], patterns: Patterns) -> Iterator
     """Where a value stands in some texts. Each is short, and there may be one for each person."""
     for first in range(0, len(written), _TOGETHER):
         some = written[first : first + _TOGETHER]
-        patterns.expect([text.encode("utf-8", "surrogateescape") for _, text in some])
+        texts = [text.encode("utf-8", "surrogateescape") for _, text in some]
+        if patterns.quiet(b"\0\0".join(texts)):
+            continue
+        patterns.expect(texts)
         yield from (where for where, text in some if _tells(text, where, patterns))
 
 

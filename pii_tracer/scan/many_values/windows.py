@@ -7,6 +7,7 @@ out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ Hashes = npt.NDArray[np.uint64]
 Owners = npt.NDArray[np.uint32]
 
 _FOLD = np.uint64(0x2020202020202020)
+_FOLD_BYTE = np.uint8(0x20)
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
 _MIXERS = tuple(map(np.uint64, (0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)))
 _PIECE = 1 << 15
@@ -121,7 +123,15 @@ class Builder:
         for span in np.unique(spans[spans > 0]).tolist():
             rows = spans == span
             hashes = _most_telling(patterns.only(rows), span, None if inside is None else inside[rows])
-            self._found.setdefault(span, []).append((hashes, owners[rows]))
+            self._keep(span, hashes, owners[rows])
+
+    def _keep(self, span: int, hashes: Hashes, owners: Owners) -> None:
+        self._found.setdefault(span, []).append((hashes, owners))
+
+    def may_take(self, signs: Iterable[Bytes], least: int, wanted: int = 16, leads: Bytes | None = None) -> bool:
+        """Whether patterns are worth making. signs: all that they are made of; least: bytes of the shortest one;
+        leads: of which each window holds one."""
+        return True
 
     def take(self, other: Builder) -> None:
         """What another builder took, too."""
@@ -214,6 +224,45 @@ def _index(hashes: Hashes, mixer: np.uint64, shift: np.uint64) -> npt.NDArray[np
     mixed = hashes * mixer
     mixed >>= shift
     return mixed.view(np.intp)
+
+
+class OwnersInTexts(Builder):
+    """Takes patterns, and keeps only whose windows stand in some short texts."""
+
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        super().__init__()
+        self._texts = [np.frombuffer(text, np.uint8) | _FOLD_BYTE for text in texts]
+        self._there = {span: np.concatenate([_all_hashes(text, span) for text in self._texts]) for span in SPANS}
+        self.owners: set[int] = set()
+
+    def _keep(self, span: int, hashes: Hashes, owners: Owners) -> None:
+        self.owners.update(owners[np.isin(hashes, self._there[span])].tolist())
+
+    def may_take(self, signs: Iterable[Bytes], least: int, wanted: int = 16, leads: Bytes | None = None) -> bool:
+        """As of `Builder`: whether so many of the signs stand side by side as the shortest window has."""
+        span = int(span_of(np.array([least]), wanted)[0])
+        known = np.zeros(256, np.bool_)
+        for some in signs:
+            known[some.ravel() | _FOLD_BYTE] = True
+        return span == 0 or any(
+            _longest_run(known[text]) >= span and (leads is None or bool(np.isin(text, leads | _FOLD_BYTE).any()))
+            for text in self._texts
+        )
+
+    def take(self, other: Builder) -> None:
+        """What another one took, too."""
+        super().take(other)
+        if isinstance(other, OwnersInTexts):
+            self.owners |= other.owners
+
+
+def _all_hashes(text: Bytes, span: int) -> Hashes:
+    return hashes_at(text, np.arange(max(0, len(text) - span + 1)), span)
+
+
+def _longest_run(marks: npt.NDArray[np.bool_]) -> int:
+    ends = np.flatnonzero(np.concatenate([[True], ~marks, [True]]))
+    return int(np.diff(ends).max()) - 1
 
 
 class Windows:
