@@ -63,7 +63,9 @@ def test_words_without_a_value_are_near_to_none() -> None:
         name="one",
         origin="one",
         weak=False,
-        values=tuple((str(n), value) for n in range(200) for value in (f"person{n}@example.net", str(6_123_456_000 + n))),
+        values=tuple(
+            (str(n), value) for n in range(200) for value in (f"person{n}@example.net", str(6_123_456_000 + n))
+        ),
     )
     texts = ["Dr. Sen", "privacy officer", "erasure by Art. 17 GDPR, registered and checked on 2026-11-30"]
     assert may_stand_in(texts, key_set) == set()

@@ -184,7 +184,8 @@ def _add_digests(builder: Builder, values: Sequence[Value], first: int) -> None:
             for patterns, of in groups_of_bytes.base64_alone(rows) if in_base64 else ():
                 builder.add(patterns, owners[of], _SPARSE)
             for joint in transcriptions.DIGEST_JOINTS:
-                if not builder.may_take([_HEX, np.frombuffer(joint.encode(), np.uint8)], 3 * transcriptions.TELLING - 1):
+                signs = _HEX, np.frombuffer(joint.encode(), np.uint8)
+                if not builder.may_take(signs, 3 * transcriptions.TELLING - 1):
                     continue
                 builder.add(groups_of_bytes.table(_in_pieces(rows, joint)), owners, _SPARSE)
 
