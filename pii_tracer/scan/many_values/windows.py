@@ -231,7 +231,7 @@ def _begun(hashes: Hashes, owner: np.uint64) -> Hashes:
     """The first bits of other hashes of these, and zeros for an owner."""
     mixed = hashes * _SPREAD
     mixed &= ~owner
-    return mixed
+    return np.asarray(mixed)
 
 
 def _index(hashes: Hashes, mixer: np.uint64, shift: np.uint64) -> npt.NDArray[np.intp]:
