@@ -105,6 +105,7 @@ class Verification:
     def __post_init__(self) -> None:
         self.searchers = LedgerSearchers(self.ledger, searchers_of(self.estate.spark, self.spark, self.warn))
         self._reading = Reading()
+        self._rows: Verifier | None = None
         if self.whole is None:
             self.patterns = build_patterns(self.keys, file_keys(self.estate.parquet_encryption, self.base))
         else:
@@ -136,7 +137,7 @@ class Verification:
             say(told, pace.next())
             baseline: Baseline | None
             if counted_by_spark(copy):
-                baseline = Verifier(self.spark(), self.keys).baseline(copy)
+                baseline = self._verifier().baseline(copy)
             elif copy.kind is CopyKind.TOPIC:
                 baseline = self._topic(copy).baseline
             elif in_lakefs(copy.location):
@@ -210,7 +211,7 @@ class Verification:
             return CopyVerdict(copy_id=copy.id, bytes=found.bytes, rows=found.rows, bystanders=others)
         if copy.kind is CopyKind.TABLE_HISTORY:
             # only the branch or tag; its bytes lie in the table's folder and belong to the table's verdict
-            return CopyVerdict(copy_id=copy.id, rows=Verifier(self.spark(), self.keys).rows(copy))
+            return CopyVerdict(copy_id=copy.id, rows=self._verifier().rows(copy))
         if place := copy.s3_table:
             return self._s3_table(copy, place)
         return self._read(copy, verify_bytes(copy, self._patterns(copy), Path(copy.location), searchers=self.searchers))
@@ -239,10 +240,17 @@ class Verification:
     def _with_rows(self, copy: Copy, scanned: ByteVerdict) -> CopyVerdict:
         if copy.places is None:
             return CopyVerdict(copy_id=copy.id, bytes=scanned)
-        verifier = Verifier(self.spark(), self.keys)
+        verifier = self._verifier()
         before = self.baselines.get(copy.id)
         bystanders = compare(before, verifier.baseline(copy, before)) if before else None
         return CopyVerdict(copy_id=copy.id, bytes=scanned, rows=verifier.rows(copy, before), bystanders=bystanders)
+
+    def _verifier(self) -> Verifier:
+        """The same for all copies, as long as the session is: what it knows of the keys is made once."""
+        spark = self.spark()
+        if self._rows is None or not self._rows.reads_through(spark):
+            self._rows = Verifier(spark, self.keys)
+        return self._rows
 
     def _topic(self, copy: Copy) -> TopicLook:
         from pii_tracer.app.topic_records import look

@@ -47,6 +47,10 @@ class Verifier:
         self._spelled: dict[str, list[str]] = {}
         self._frames: dict[str, DataFrame] = {}
 
+    def reads_through(self, spark: SparkSession) -> bool:
+        """Whether this is its session."""
+        return spark is self._spark
+
     def rows(self, copy: Copy, before: Baseline | None = None) -> RowVerdict:
         """Count the rows with the persons in every state of a copy; where a hold keeps columns, those that hold more.
 

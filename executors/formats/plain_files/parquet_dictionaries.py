@@ -5,7 +5,7 @@ Arrow filters a dictionary column by dropping numbers of entries, not entries, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +27,7 @@ def holds_nothing(text: str) -> bool:
 def stale_entries(
     opened: Callable[..., pq.ParquetFile],
     paths: Mapping[int, Sequence[str]],
-    strong: Collection[str],
+    strong: frozenset[str],
     holds: Holds,
     nobodys: Nobodys,
 ) -> Iterator[int]:
@@ -37,9 +37,11 @@ def stale_entries(
     would not take it away. nobodys: by path, entries that are not the person's.
     """
     every = sorted({path for found in paths.values() for path in found})
+    values = {left: pa.array(sorted(strong - left), pa.large_string()) for left in {nobodys[path] for path in every}}
     with opened(read_dictionary=every) as encoded:
         for group, columns in paths.items():
-            if any(_holds(array, strong, holds, nobodys[path]) for path, array in _read(encoded, group, columns)):
+            read = ((nobodys[path], array) for path, array in _read(encoded, group, columns))
+            if any(_holds(array, values[left], holds, left) for left, array in read):
                 yield group
 
 
@@ -51,8 +53,7 @@ def _read(file: pq.ParquetFile, group: int, paths: Sequence[str]) -> Iterator[tu
                 yield from ((path, array) for array in _dictionaries(chunk))
 
 
-def _holds(array: pa.DictionaryArray, strong: Collection[str], holds: Holds, left: frozenset[str]) -> bool:
-    values = pa.array(sorted(frozenset(strong) - left), pa.large_string())
+def _holds(array: pa.DictionaryArray, values: pa.Array, holds: Holds, left: frozenset[str]) -> bool:
     unused = (text for text in _unused(array) if without_fraction(text.strip()) not in left)
     return _equals(array.dictionary, values) or any(map(holds, unused))
 

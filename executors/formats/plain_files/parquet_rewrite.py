@@ -26,7 +26,7 @@ from executors.formats.plain_files.arrow_match import (
     resolve,
 )
 from executors.formats.plain_files.parquet_dictionaries import Holds, decoded, fresh_dictionaries, holds_nothing
-from executors.formats.plain_files.parquet_stale_values import StaleSearch, compared_leaves, stands_in
+from executors.formats.plain_files.parquet_stale_values import StaleSearch, compared_leaves, stand_in
 from executors.formats.plain_files.row_masking import (
     holding_more,
     in_lists,
@@ -372,7 +372,7 @@ def _placed(source: pq.ParquetFile, mask: Mask | None) -> dict[str, Any]:
 def _refuse_named(source: pq.ParquetFile, strong: frozenset[str]) -> None:
     """What a job wrote into the footer (a schema with comments, its parameters) is its readers': it is not cut here."""
     texts = [part.decode("utf-8", "replace") for pair in _kv(source).items() for part in pair]
-    if any(stands_in(value, text) for value in strong for text in texts):
+    if any(stand_in(strong, text) for text in texts):
         raise RowsError(
             "the key-value metadata in the file's footer holds a value of the person, and a rewrite keeps it",
             todo="write the file again without that entry, then resume (an object of an archive: plan again)",

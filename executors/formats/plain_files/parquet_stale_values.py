@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from executors.formats.plain_files.arrow_match import Nobodys, resolve
 from executors.formats.plain_files.parquet_dictionaries import Holds, stale_entries, unused_entries
+from pii_tracer.common.texts_within import TextsWithin, Within
 from pii_tracer.model.datasets import Access, ElementAccess, FieldAccess, MatchTerm
 from pii_tracer.model.number_keys import without_fraction
 
@@ -43,7 +45,7 @@ class StaleSearch:
 
     def in_writer(self, source: pq.ParquetFile) -> bool:
         """Whether the name of the file's writer has a value."""
-        return any(stands_in(value, source.metadata.created_by or "") for value in self.strong)
+        return stand_in(self.strong, source.metadata.created_by or "")
 
     def anywhere(self, source: pq.ParquetFile) -> bool:
         """Whether any row group has a value in its bounds, or in a dictionary."""
@@ -98,7 +100,7 @@ class StaleSearch:
         left = self.nobodys.get(self._label(column.path_in_schema), frozenset())
         both = (str(bound) for bound in (column.statistics.min, column.statistics.max))
         bounds = [bound for bound in both if without_fraction(bound.strip()) not in left]
-        return any(stands_in(value, bound, word=word) for value in self.strong for bound in bounds)
+        return any(stand_in(self.strong, bound, word=word) for bound in bounds)
 
     def _encoded(self, source: pq.ParquetFile, group: int) -> list[str]:
         columns = self._columns(source, group)
@@ -161,18 +163,27 @@ def _lies_in(path: str, columns: tuple[str, ...]) -> bool:
     return any(path.lower() == c.lower() or path.lower().startswith(c.lower() + ".") for c in columns)
 
 
-def stands_in(value: str, text: str, *, word: bool = False) -> bool:
-    """Whether a value stands in a text, and not only as the beginning of a longer number.
+_SEARCHES: WeakKeyDictionary[frozenset[str], TextsWithin] = WeakKeyDictionary()
+"""Of values that somebody holds: there can be very many, and each file is asked several times."""
+
+
+def search_of(values: frozenset[str]) -> TextsWithin:
+    """What finds some values in texts."""
+    found = _SEARCHES.get(values)
+    if found is None:
+        found = _SEARCHES[values] = TextsWithin(values)
+    return found
+
+
+def stand_in(values: frozenset[str], text: str, *, word: bool = False) -> bool:
+    """Whether one of some values stands in a text, and not only as the beginning of a longer number.
 
     word: nor inside of a longer word.
     """
-    start = text.find(value)
-    while start >= 0:
-        end = start + len(value)
-        longer = value[-1:].isdigit() and text[end : end + 1].isdigit()
-        if word and any(char.isalpha() for char in value):
-            longer = longer or text[end : end + 1].isalnum() or text[:start][-1:].isalnum()
-        if not longer:
-            return True
-        start = text.find(value, start + 1)
-    return False
+    return any(not _is_longer(found, word=word) for found in search_of(values).found(text))
+
+
+def _is_longer(found: Within, *, word: bool) -> bool:
+    if found.text[-1].isdigit() and found.behind.isdigit():
+        return True
+    return word and any(map(str.isalpha, found.text)) and (found.behind.isalnum() or found.before.isalnum())

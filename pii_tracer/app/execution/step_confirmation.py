@@ -94,7 +94,8 @@ def confirm_step(
         ) from None
     if not shown:
         raise UsageError("the evidence is empty", where=str(evidence), todo="name a file that shows it")
-    refuse_telling_word(name, role, said, patterns_at_hand(folder.settings(), loaded.plan, Path(info.plan_file)))
+    at_hand = patterns_at_hand(folder.settings(), loaded.plan, Path(info.plan_file), (name, role, said))
+    refuse_telling_word(name, role, said, at_hand)
     # to the microsecond: a word given in the second in which the erasure ended would otherwise seem older than it
     now = datetime.now(timezone.utc)
     word = manual_step_confirmation.Confirmation(

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _TELLING = re.compile(rb"[0-9@%]")
 _TOGETHER = 4096
 """Texts that are looked at together."""
+_PEOPLES = "texts of people"
+"""The kind of data that they are, for which the search is tuned apart."""
 
 
 def refuse_telling_texts(
@@ -73,7 +75,10 @@ def _telling(written: Sequence[tuple[str, str]], patterns: Patterns) -> Iterator
     """Where a value stands in some texts. Each is short, and there may be one for each person."""
     for first in range(0, len(written), _TOGETHER):
         some = written[first : first + _TOGETHER]
-        patterns.expect([text.encode("utf-8", "surrogateescape") for _, text in some])
+        texts = [text.encode("utf-8", "surrogateescape") for _, text in some]
+        if patterns.quiet(b"\0\0".join(texts), _PEOPLES):
+            continue
+        patterns.expect(texts)
         yield from (where for where, text in some if _tells(text, where, patterns))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -124,17 +124,31 @@ def _refuse_telling(settings: Settings, made: ErasurePlan, plan_file: Path, text
     """Refuse a person's value where the approver can know it."""
     from pii_tracer.app.planning.value_masking import refuse_telling_approval
 
-    refuse_telling_approval(*texts, patterns_at_hand(settings, made, plan_file))
+    refuse_telling_approval(*texts, patterns_at_hand(settings, made, plan_file, texts))
 
 
-def patterns_at_hand(settings: Settings, made: ErasurePlan, plan_file: Path) -> Iterator[Patterns]:
-    """All forms of the persons' values, for a few short texts: of some values at a time, since there can be very many.
-    None without the estate key and the manifest. Who signs need not have them: the run has, and refuses what tells a
-    value."""
+def patterns_at_hand(
+    settings: Settings, made: ErasurePlan, plan_file: Path, texts: Sequence[str]
+) -> Iterator[Patterns]:
+    """All forms of the persons' values that may stand in a few short texts: of some values at a time, since there can
+    be very many. None without the estate key and the manifest. Who signs need not have them: the run has, and refuses
+    what tells a value."""
     from pii_tracer.scan.value_forms import Patterns
 
-    for some in _some_at_a_time(key_sets_at_hand(settings, made, plan_file)):
+    near = _near(texts, tuple(key_sets_at_hand(settings, made, plan_file)))
+    for some in _some_at_a_time(near):
         yield Patterns(some, few=_FEW)
+
+
+def _near(texts: Sequence[str], key_sets: Sequence[KeySet]) -> Iterator[KeySet]:
+    """The key sets with those values alone that may stand in the texts."""
+    from pii_tracer.scan.many_values.short_texts import may_stand_in
+
+    for key_set in key_sets:
+        if key_set.columns:
+            continue
+        near = sorted(may_stand_in(texts, key_set))
+        yield key_set.model_copy(update={"values": tuple(key_set.values[number] for number in near)})
 
 
 def _some_at_a_time(key_sets: Iterable[KeySet]) -> Iterator[list[KeySet]]:

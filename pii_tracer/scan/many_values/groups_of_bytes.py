@@ -22,6 +22,10 @@ _ASCII85 = np.arange(33, 118, dtype=np.uint8)
 _BASE85 = np.frombuffer(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~", np.uint8
 )
+BASE64 = (_STANDARD, _FOR_URLS)
+"""Signs of base64, in both alphabets."""
+IN_ONE_WORD = (_BASE32, _ASCII85, _BASE85)
+"""Signs of base32 and base85."""
 _BEHIND = (0, 2, 3)
 """Characters of base64 that also stand for what lies before, by the bytes before in a group."""
 

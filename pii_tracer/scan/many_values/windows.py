@@ -7,6 +7,7 @@ out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -22,8 +23,10 @@ Hashes = npt.NDArray[np.uint64]
 Owners = npt.NDArray[np.uint32]
 
 _FOLD = np.uint64(0x2020202020202020)
+_FOLD_BYTE = np.uint8(0x20)
+_SPREAD = np.uint64(0xD6E8FEB86659FD93)
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
-_MIXERS = tuple(map(np.uint64, (0xC2B2AE3D27D4EB4F, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F)))
+_MIXERS = tuple(map(np.uint64, (0xC2B2AE3D27D4EB4F, 0xE7037ED1A0B428DB, 0xA0761D6478BD642F)))
 _PIECE = 1 << 15
 """Places that are looked at together: what is made of them stays in the processor's cache."""
 _SPARSE = 2
@@ -121,7 +124,15 @@ class Builder:
         for span in np.unique(spans[spans > 0]).tolist():
             rows = spans == span
             hashes = _most_telling(patterns.only(rows), span, None if inside is None else inside[rows])
-            self._found.setdefault(span, []).append((hashes, owners[rows]))
+            self._keep(span, hashes, owners[rows])
+
+    def _keep(self, span: int, hashes: Hashes, owners: Owners) -> None:
+        self._found.setdefault(span, []).append((hashes, owners))
+
+    def may_take(self, signs: Iterable[Bytes], least: int, wanted: int = 16, leads: Bytes | None = None) -> bool:
+        """Whether patterns are worth making. signs: all that they are made of; least: bytes of the shortest one;
+        leads: of which each window holds one."""
+        return True
 
     def take(self, other: Builder) -> None:
         """What another builder took, too."""
@@ -160,10 +171,14 @@ _SAMPLE = 2048
 
 @dataclass(frozen=True)
 class _Table:
-    """Sorted hashes of windows and their owners; marks: by other hashes of these, whether there is one."""
+    """Of windows the first bits of hashes, each with its owner in the bits that are left, sorted: they are sorted far
+    faster than hashes beside owners, and so many bits still tell most windows apart.
 
-    hashes: Hashes
-    owners: Owners
+    owner: the bits of owners; marks: by other hashes of these, whether there is one.
+    """
+
+    entries: Hashes
+    owner: np.uint64
     marks: tuple[npt.NDArray[np.bool_], ...]
     shift: np.uint64
 
@@ -171,49 +186,97 @@ class _Table:
     def of(cls, parts: list[tuple[Hashes, Owners]]) -> _Table:
         """Of hashes and their owners. parts: is emptied, so that not all is held twice."""
         size = sum(len(some) for some, _ in parts)
-        hashes, owners = np.empty(size, np.uint64), np.empty(size, np.uint32)
+        most = max((int(theirs.max()) for _, theirs in parts if len(theirs)), default=0)
+        owner = np.uint64((1 << most.bit_length()) - 1)
+        entries = np.empty(size, np.uint64)
         while parts:
             some, theirs = parts.pop()
-            hashes[size - len(some) : size], owners[size - len(some) : size] = some, theirs
+            entries[size - len(some) : size] = _begun(some, owner) | theirs
             size -= len(some)
-        owners = owners[np.argsort(hashes)]
-        hashes.sort()
-        count = min(_MOST_BITS, max(_LEAST_BITS, len(hashes).bit_length() + _SPARSE))
+        entries.sort()
+        count = min(_MOST_BITS, max(_LEAST_BITS, len(entries).bit_length() + _SPARSE))
         shift = np.uint64(64 - count)
         marks = []
         for mixer in _MIXERS:
             marked = np.zeros(1 << count, np.bool_)
-            marked[_index(hashes, mixer, shift)] = True
+            marked[_index(entries & ~owner, mixer, shift)] = True
             marks.append(marked)
-        return cls(hashes, owners, tuple(marks), shift)
+        return cls(entries, owner, tuple(marks), shift)
 
     def among(self, hashes: Hashes) -> Places:
-        """Which of some hashes are known."""
-        maybe = np.flatnonzero(self.marks[0].take(_index(hashes, _MIXERS[0], self.shift)))
-        asked = hashes[maybe]
+        """Which of some hashes are known, and hardly any other."""
+        begun = _begun(hashes, self.owner)
+        maybe = np.flatnonzero(self.marks[0].take(_index(begun, _MIXERS[0], self.shift)))
+        asked = begun[maybe]
         for mixer, marked in zip(_MIXERS[1:], self.marks[1:], strict=True):
             kept = marked.take(_index(asked, mixer, self.shift))
             maybe, asked = maybe[kept], asked[kept]
         if not len(maybe):
             return maybe
-        found = np.searchsorted(self.hashes, asked)
-        found[found == len(self.hashes)] = 0
-        return np.asarray(maybe[self.hashes[found] == asked])
+        found = np.searchsorted(self.entries, asked)
+        found[found == len(self.entries)] = 0
+        return np.asarray(maybe[self.entries[found] & ~self.owner == asked])
 
     def owned(self, hashes: Hashes) -> Owners:
         """The owners of some hashes, which are known."""
-        hashes = np.unique(hashes)
-        first = np.searchsorted(self.hashes, hashes)
-        counts = np.searchsorted(self.hashes, hashes, side="right") - first
+        begun = np.unique(_begun(hashes, self.owner))
+        first = np.searchsorted(self.entries, begun)
+        counts = np.searchsorted(self.entries, begun | self.owner, side="right") - first
         total = int(counts.sum())
         steps = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-        return np.asarray(self.owners[np.repeat(first, counts) + steps])
+        return np.asarray(self.entries[np.repeat(first, counts) + steps] & self.owner, np.uint32)
+
+
+def _begun(hashes: Hashes, owner: np.uint64) -> Hashes:
+    """The first bits of other hashes of these, and zeros for an owner."""
+    mixed = hashes * _SPREAD
+    mixed &= ~owner
+    return np.asarray(mixed)
 
 
 def _index(hashes: Hashes, mixer: np.uint64, shift: np.uint64) -> npt.NDArray[np.intp]:
     mixed = hashes * mixer
     mixed >>= shift
     return mixed.view(np.intp)
+
+
+class OwnersInTexts(Builder):
+    """Takes patterns, and keeps only whose windows stand in some short texts."""
+
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        super().__init__()
+        self._texts = [np.frombuffer(text, np.uint8) | _FOLD_BYTE for text in texts]
+        self._there = {span: np.concatenate([_all_hashes(text, span) for text in self._texts]) for span in SPANS}
+        self.owners: set[int] = set()
+
+    def _keep(self, span: int, hashes: Hashes, owners: Owners) -> None:
+        self.owners.update(owners[np.isin(hashes, self._there[span])].tolist())
+
+    def may_take(self, signs: Iterable[Bytes], least: int, wanted: int = 16, leads: Bytes | None = None) -> bool:
+        """As of `Builder`: whether so many of the signs stand side by side as the shortest window has."""
+        span = int(span_of(np.array([least]), wanted)[0])
+        known = np.zeros(256, np.bool_)
+        for some in signs:
+            known[some.ravel() | _FOLD_BYTE] = True
+        return span == 0 or any(
+            _longest_run(known[text]) >= span and (leads is None or bool(np.isin(text, leads | _FOLD_BYTE).any()))
+            for text in self._texts
+        )
+
+    def take(self, other: Builder) -> None:
+        """What another one took, too."""
+        super().take(other)
+        if isinstance(other, OwnersInTexts):
+            self.owners |= other.owners
+
+
+def _all_hashes(text: Bytes, span: int) -> Hashes:
+    return hashes_at(text, np.arange(max(0, len(text) - span + 1)), span)
+
+
+def _longest_run(marks: npt.NDArray[np.bool_]) -> int:
+    ends = np.flatnonzero(np.concatenate([[True], ~marks, [True]]))
+    return int(np.diff(ends).max()) - 1
 
 
 class Windows:
@@ -223,7 +286,7 @@ class Windows:
         self._tables = tables
 
     def __len__(self) -> int:
-        return sum(len(table.hashes) for table in self._tables.values())
+        return sum(len(table.entries) for table in self._tables.values())
 
     def find(self, data: bytes | memoryview) -> tuple[Places, Owners]:
         """The sorted places at which windows stand, and all owners of these windows."""

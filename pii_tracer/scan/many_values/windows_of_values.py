@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,10 +17,11 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.forms import transcriptions
 from pii_tracer.scan.forms.pattern_automaton import Tables, digested_texts, strong_writings
 from pii_tracer.scan.many_values import groups_of_bytes, sign_maps
-from pii_tracer.scan.many_values.windows import Builder, Bytes, Owners, Ragged
-from pii_tracer.scan.value_encodings import ALGORITHMS, SEALED, bare_number, uuid_of
+from pii_tracer.scan.many_values.windows import Builder, Bytes, Owners, OwnersInTexts, Ragged
+from pii_tracer.scan.value_encodings import ALGORITHMS, ENOUGH, SEALED, SHORT_BASE64, bare_number, uuid_of
 
 Value = tuple[KeySet, str]
+_B = TypeVar("_B", bound=Builder)
 
 DIGESTS, WRITINGS = 0, 1
 """What of a value a window is of. Twice the number of the value, and this, is the owner of the window."""
@@ -35,11 +37,22 @@ _Single = tuple[Callable[[Tables, KeySet, str], None], KeySet, str, int]
 _ODD = ("~", "\\", "xn--")
 """UTF-7 and Punycode write these otherwise than sign by sign."""
 _DENSE, _SPARSE = 8, 16
+_LEAST_HEX = 32
 """Bytes of a window of what takes a byte for a byte, and of what takes more."""
 
 
 def builder_of(values: Sequence[Value]) -> Builder:
     """Windows of every digest and every writing of some values."""
+    return _filled(_tasks(values), Builder)
+
+
+def written_in(texts: Sequence[bytes], values: Sequence[Value]) -> set[int]:
+    """The numbers of all values of which a digest or a writing may stand in some short texts, and of few others."""
+    found = _filled(_tasks(values), partial(OwnersInTexts, texts))
+    return {owner // 2 for owner in (*found.owners, *found.windowless)}
+
+
+def _tasks(values: Sequence[Value]) -> list[Callable[[Builder], None]]:
     tasks: list[Callable[[Builder], None]] = [
         partial(_add_digests, values=values[start : start + _TOGETHER], first=start)
         for start in range(0, len(values), _TOGETHER)
@@ -62,17 +75,17 @@ def builder_of(values: Sequence[Value]) -> Builder:
             owners = np.array([owner for owner, _ in part], np.uint32)
             rows = np.frombuffer("".join(text for _, text in part).encode(), np.uint8).reshape(-1, length)
             tasks.append(partial(_add_rows, rows=rows, owners=owners))
-    return _filled(tasks)
+    return tasks
 
 
-def _filled(tasks: Sequence[Callable[[Builder], None]]) -> Builder:
+def _filled(tasks: Sequence[Callable[[Builder], None]], new: Callable[[], _B]) -> _B:
     """A builder that took what all tasks add. They run side by side: NumPy works outside of Python's lock."""
     waiting: SimpleQueue[Callable[[Builder], None]] = SimpleQueue()
     for task in tasks:
         waiting.put(task)
 
-    def work(_: int) -> Builder:
-        builder = Builder()
+    def work(_: int) -> _B:
+        builder = new()
         with suppress(Empty):
             while True:
                 waiting.get_nowait()(builder)
@@ -102,7 +115,7 @@ def _add_one_by_one(builder: Builder, values: Sequence[_Single]) -> None:
 def _add_rows(builder: Builder, rows: Bytes, owners: Owners) -> None:
     """All writings of values of ASCII of the same length."""
     lower, upper = _cased(rows, bytes.lower), _cased(rows, bytes.upper)
-    everything = np.arange(len(rows), dtype=np.int64)
+    everything, length = np.arange(len(rows), dtype=np.int64), rows.shape[1]
     in_lower = np.flatnonzero((lower != rows).any(axis=1))
     in_upper = np.flatnonzero(((upper != rows) & (upper != lower)).any(axis=1))
     for cases, maps in (
@@ -111,26 +124,33 @@ def _add_rows(builder: Builder, rows: Bytes, owners: Owners) -> None:
         ([(rows, everything), (lower, in_lower), (upper, in_upper)], sign_maps.in_three_cases()),
     ):
         for signs, which in cases:
+            used = np.unique(signs[which])
             for one in maps if len(which) else ():
+                leads, size = one.codes[used[one.changes[used]], 0], length * int(one.sizes[used].min()) - one.trimmed
+                if not builder.may_take([one.codes[used]], size, one.window, leads):
+                    continue
                 for found in sign_maps.written(signs[which], one):
                     theirs = owners[which[found.rows]]
                     builder.add(found.patterns, theirs, one.window, found.inside, longest=found.longest)
     for signs, which in ((rows, everything), (lower, in_lower)):
         if len(which):
             _add_groups(builder, signs[which], owners[which])
+    in_base64 = builder.may_take(groups_of_bytes.BASE64, max(SHORT_BASE64, length * 8 // 6 - 3))
     for signs, which in ((rows, everything), (lower, in_lower), (upper, in_upper)):
         if not len(which):
             continue
         for ways in (groups_of_bytes.base64, groups_of_bytes.twice_base64):
-            for shown, of in ways(signs[which]):
+            for shown, of in ways(signs[which]) if in_base64 else ():
                 builder.add(groups_of_bytes.table(shown), owners[which[of]], _SPARSE)
-    for shown, of in groups_of_bytes.wide_base64(rows):
+    for shown, of in groups_of_bytes.wide_base64(rows) if in_base64 else ():
         builder.add(groups_of_bytes.table(shown), owners[of], _SPARSE)
 
 
 def _add_groups(builder: Builder, rows: Bytes, owners: Owners) -> None:
     for shown, of in groups_of_bytes.uuencoded(rows):
         builder.add(groups_of_bytes.table(shown), owners[of], _SPARSE)
+    if not builder.may_take(groups_of_bytes.IN_ONE_WORD, transcriptions.LEAST):
+        return
     for shown in groups_of_bytes.base32(rows, transcriptions.LEAST):
         builder.add(groups_of_bytes.table(shown), owners, _SPARSE)
     for shown in groups_of_bytes.base85(rows, transcriptions.LEAST):
@@ -150,16 +170,23 @@ def _add_digests(builder: Builder, values: Sequence[Value], first: int) -> None:
         for variant in dict.fromkeys((text, text.lower(), text.upper()))
     ]
     owners = np.array([owner for _, owner in texts], np.uint32)
+    in_hex, in_base64 = builder.may_take([_HEX], _LEAST_HEX), builder.may_take(groups_of_bytes.BASE64, ENOUGH)
     for form, algorithm in ALGORITHMS.items():
+        if not in_hex and form not in SEALED:
+            continue
         digest = getattr(hashlib, algorithm)
         joined = b"".join([digest(text, usedforsecurity=False).digest() for text, _ in texts])
         rows = np.frombuffer(joined, np.uint8).reshape(len(texts), -1)
-        builder.add(groups_of_bytes.table(_hex(rows)), owners, _SPARSE)
+        if in_hex:
+            builder.add(groups_of_bytes.table(_hex(rows)), owners, _SPARSE)
         if form in SEALED:
             builder.add(groups_of_bytes.table(rows), owners, _DENSE)
-            for patterns, of in groups_of_bytes.base64_alone(rows):
+            for patterns, of in groups_of_bytes.base64_alone(rows) if in_base64 else ():
                 builder.add(patterns, owners[of], _SPARSE)
             for joint in transcriptions.DIGEST_JOINTS:
+                signs = _HEX, np.frombuffer(joint.encode(), np.uint8)
+                if not builder.may_take(signs, 3 * transcriptions.TELLING - 1):
+                    continue
                 builder.add(groups_of_bytes.table(_in_pieces(rows, joint)), owners, _SPARSE)
 
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ahocorasick_rs import BytesAhoCorasick
-
-from executors.formats.plain_files.parquet_stale_values import StaleSearch
+from executors.formats.plain_files.parquet_stale_values import StaleSearch, search_of
 from executors.formats.plain_files.parquet_surgery.layout import Chunk, Layout, locations
 
 _PATH = 3
@@ -19,10 +17,9 @@ class Traces:
     """Looks through row groups of one file by their bytes."""
 
     def __init__(self, layout: Layout, search: StaleSearch) -> None:
-        values = sorted(value.encode() for value in search.strong)
         self._layout = layout
         self._search = search
-        self._values = BytesAhoCorasick(values)
+        self._values = search_of(search.strong)
 
     def in_indexes(self, groups: Collection[int]) -> set[int]:
         """Row groups with a value in a page's header or in an index of pages.
@@ -38,7 +35,7 @@ class Traces:
         if not self._search.counts(b".".join(chunk.meta[_PATH][1][1]).decode("utf-8", "replace")):
             return False
         extents = [page.header for page in pages] + ([chunk.column_index] if chunk.column_index else [])
-        return any(self._values.find_matches_as_indexes(self._bytes(extent)) for extent in extents)
+        return any(self._values.stand_in(self._bytes(extent)) for extent in extents)
 
     def _bytes(self, extent: range) -> bytes:
         return bytes(self._layout.data[extent.start : extent.stop])

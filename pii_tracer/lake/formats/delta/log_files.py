@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote
 
+from pii_tracer.common.texts_within import TextsWithin
 from pii_tracer.lake.formats.delta.log_paths import (
     COMMIT,
     FILE_ACTIONS,
@@ -316,20 +317,17 @@ def tombstones_with(folder: AnyPlace, values: Collection[str]) -> int:
         version, _ = files.newest()
         there = files.all_of(version) if version >= 0 else []
         removes = [action for path in there for _, action in _file_actions(path, ("remove",))]
-        return sum(1 for r in removes if _tells(r, values))
+        search = TextsWithin(values if removes else ())
+        return sum(1 for r in removes if _tells(r, values, search))
 
 
-def _tells(remove: Row, values: Collection[str]) -> bool:
+def _tells(remove: Row, values: Collection[str], search: TextsWithin) -> bool:
     if not set(dict(remove.get("partitionValues") or {}).values()).isdisjoint(values):
         return True
     tags = [str(text) for pair in dict(remove.get("tags") or {}).items() for text in pair]
     texts = [*tags, unquote(str(remove.get("path") or "")), str(remove.get("stats") or "")]
-    return any(_is_in(value, text) for value in values if value for text in texts)
-
-
-def _is_in(value: str, text: str) -> bool:
-    """Whether a value stands in a text, and not within a longer word or number."""
-    return value in text and re.search(rf"(?<![^\W_]){re.escape(value)}(?![^\W_])", text) is not None
+    found = (one for text in texts for one in search.found(text))
+    return any(not (one.before.isalnum() or one.behind.isalnum()) for one in found)  # no longer word or number
 
 
 def settings_only(folder: AnyPlace, first: int, last: int) -> bool:
