@@ -333,7 +333,7 @@ def test_what_the_run_knew_and_looked_at_again_keeps_nobody_open(settings: Setti
     known = FoundSince(at=NOW, plan_digest="d", places={"c": there})
     folder = ran(settings, plan, found=known, known=known)
     assert states(settings) == {"R-1": "erased"}
-    assert not (folder.path / "found.json").exists()
+    assert folder.found_since() is None
 
 
 def test_what_came_in_after_the_run_began_is_not_answered_by_it(settings: Settings) -> None:
