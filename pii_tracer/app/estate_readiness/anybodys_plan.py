@@ -20,7 +20,7 @@ from pii_tracer.config.laws import Ground, Law
 from pii_tracer.config.subjects import Subject, SubjectRef
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.model.datasets import Carries
+from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.key_columns import joined
 from pii_tracer.model.plan import ErasurePlan, Gap
 from pii_tracer.model.waivers import MarkKey
@@ -100,7 +100,7 @@ def plans_for_anybody(
         yield AnybodysPlan(followed[name], plan, (*asked, *_remade(found, inventory)))
 
 
-def _survey(one: Followed, states: Mapping[object, TableState]) -> Survey:
+def _survey(one: Followed, states: Mapping[DatasetId, TableState]) -> Survey:
     """With an invented value for every column that identifies the persons."""
     subject, source = one.subject, states.get(one.source)
     types = {column.name: column.type for column in source.columns} if source else {}
