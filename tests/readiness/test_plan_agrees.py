@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
 from datetime import timedelta
@@ -16,18 +17,25 @@ from pii_tracer.app import Settings, plan, readiness
 from pii_tracer.app.settings import DEFAULT_ESTATE
 from pii_tracer.config.estate_file import Request
 from pii_tracer.config.subjects import SubjectRef
+from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.readiness.findings import FindingKind, Level
 from pii_tracer.readiness.known_gaps import KNOWN, Knows
 from pii_tracer.readiness.reading import Readiness
 from tests.app.planning import test_glue as glue
+from tests.app.planning import test_key_columns as several
 from tests.app.planning.test_remote import PERSON as OF_GLUE
+from tests.gcs.conftest import gcs, running
+from tests.gcs.tables import Lake, delta
+from tests.gcssupport import Gcs
+from tests.hdfs.shop import OTHERS, REFILLS
+from tests.hdfs.shop import PERSON as PEER
 from tests.readiness.estates import JOBS, NOW, READINESS, Shop, shop
 from tests.storeservers import Store, signed
 from tests.storeservers import strict_store as store
 
-__all__ = ["signed", "store"]
+__all__ = ["gcs", "running", "signed", "store"]
 
 PERSON = "4417700102031"
 COUNTED = "INSERT OVERWRITE app.totals SELECT count(user_id) AS n FROM app.users;"
@@ -57,7 +65,10 @@ def test_every_kind_of_gap_is_classified() -> None:
     """And each that a reading cannot know stands in the documentation."""
     assert KNOWN.keys() == {*GapKind}
     page = (Path(__file__).parents[2] / "docs" / "readiness.md").read_text(encoding="utf-8")
-    for knows, what in ((Knows.SEARCH, "| only the search of a plan"), (Knows.PERSON, "| only one person's values")):
+    for knows, what in (
+        (Knows.SEARCH, "| only in the search of a plan"),
+        (Knows.PERSON, "| only in one person's values"),
+    ):
         [row] = [line for line in page.splitlines() if line.startswith(what)]
         assert re.findall(r"`(\w+)`", row.split("|")[2]) == [kind.value for kind in GapKind if KNOWN[kind] is knows]
 
@@ -123,3 +134,34 @@ def test_a_lake_of_glue_says_what_each_plan_says_of_it(store: Store, tmp_path: P
     wanted = {GapKind.UNGUARDED_COMMITS, GapKind.CATALOG_UNREADABLE, GapKind.CANNOT_BE_PROVED}
     assert {gap.kind for gap in made.gaps} == wanted
     assert {f.gap for f in found.findings if f.level is Level.BLOCKING} == {kind.value for kind in wanted}
+
+
+def blocking(found: Readiness) -> set[str | None]:
+    return {f.gap or f.kind.value for f in found.findings if f.level is Level.BLOCKING}
+
+
+def test_a_key_of_several_columns(tmp_path: Path) -> None:
+    """The invented person has one, too."""
+    clean, lost = tmp_path / "clean", tmp_path / "lost"
+    clean.mkdir()
+    lost.mkdir()
+    assert several.planned(clean, orders=several.ORDERS)["gaps"] == []
+    assert blocking(readiness(Settings(clean / DEFAULT_ESTATE, clean / "state"))) == set()
+    jobs = "INSERT INTO app.logins SELECT user_id, 'x' FROM app.users;\n"
+    (gap,) = several.planned(lost, logins=several.LOGINS, jobs=jobs)["gaps"]
+    assert gap["kind"] in blocking(readiness(Settings(lost / DEFAULT_ESTATE, lost / "state")))
+
+
+def test_a_store_whose_tables_no_file_is_read_of(gcs: Gcs, tmp_path: Path) -> None:
+    """And a hold that refills what is erased: it stands against every plan."""
+    shop = Lake.of(gcs, tmp_path)
+    delta(shop, "lake/found", [OTHERS[0], PEER])
+    code, made = shop.plan(object_stores=shop.stored("lake/found"))
+    assert (code, [gap["id"] for gap in made["gaps"]]) == (0, [REFILLS])
+    assert shop.cli("readiness", "--format", "json") == ExitCode.INCOMPLETE
+    log = (tmp_path / "apart.log").read_text()
+    said, _ = json.JSONDecoder().raw_decode(log[log.index('{\n  "estate"') :])
+    assert {f["gap"] or f["kind"] for f in said["findings"] if f["level"] == "blocking"} == {
+        "hold_refills",
+        "object_place",  # nobody looked into it
+    }
