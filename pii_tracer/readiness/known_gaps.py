@@ -96,7 +96,11 @@ _ASKED = frozenset(
         GapKind.KEY_COLUMNS,
         GapKind.KEY_ENCRYPTED_MISSING,
         GapKind.KEY_ENCRYPTED_COLUMNS,
+        GapKind.KEY_READABLE,
+        GapKind.KEY_ARCHIVED_CIPHERTEXT,
         GapKind.KEY_UNTRACED,
+        GapKind.KEY_OPENED,
+        GapKind.PLAIN_ARCHIVE,
     }
 )
 _SEARCH = frozenset(
@@ -120,12 +124,7 @@ _SEARCH = frozenset(
         GapKind.NOT_KEYS,
         GapKind.KEY_UNREAD,
         GapKind.KEY_KMS_STATE,
-        GapKind.KEY_READABLE,
-        GapKind.KEY_ARCHIVED_CIPHERTEXT,
-        GapKind.KEY_REMEMBERED,
-        GapKind.KEY_OPENED,
         GapKind.PLAIN_CELLS,
-        GapKind.PLAIN_ARCHIVE,
     }
 )
 _PERSON = frozenset(
@@ -150,6 +149,7 @@ _PERSON = frozenset(
         GapKind.LEFT_OUT,
         GapKind.KEY_SHARED,
         GapKind.KEY_KMS_SHARED,
+        GapKind.KEY_REMEMBERED,
     }
 )
 

@@ -26,6 +26,7 @@ from pii_tracer.readiness.reading import Readiness
 from tests.app.planning import test_glue as glue
 from tests.app.planning import test_key_columns as several
 from tests.app.planning.test_remote import PERSON as OF_GLUE
+from tests.e2e import shredded
 from tests.gcs.conftest import gcs, running
 from tests.gcs.tables import Lake, delta
 from tests.gcssupport import Gcs
@@ -41,10 +42,10 @@ PERSON = "4417700102031"
 COUNTED = "INSERT OVERWRITE app.totals SELECT count(user_id) AS n FROM app.users;"
 
 
-def agree(settings: Settings, person: str = PERSON) -> tuple[ErasurePlan, Readiness]:
+def agree(settings: Settings, person: str = PERSON, kind: str = "user") -> tuple[ErasurePlan, Readiness]:
     """The plan of a person and a reading, of which the reading knows every gap that concerns everybody."""
     (settings.base / "policy.yaml").write_text("version: 1\n")
-    request = Request(id="R-1", law="GDPR", received=NOW, subject=SubjectRef(type="user", key=person))
+    request = Request(id="R-1", law="GDPR", received=NOW, subject=SubjectRef(type=kind, key=person))
     made, found = plan(settings, [request], as_of=NOW).plan, readiness(settings, as_of=NOW)
     told = {finding.detail for finding in found.findings if finding.kind is FindingKind.GAP}
     everybodys = {gap.id for gap in made.gaps if KNOWN[gap.kind] is Knows.ASKED}
@@ -150,6 +151,17 @@ def test_a_key_of_several_columns(tmp_path: Path) -> None:
     jobs = "INSERT INTO app.logins SELECT user_id, 'x' FROM app.users;\n"
     (gap,) = several.planned(lost, logins=several.LOGINS, jobs=jobs)["gaps"]
     assert gap["kind"] in blocking(readiness(Settings(lost / DEFAULT_ESTATE, lost / "state")))
+
+
+def test_what_keys_encrypt_is_taken_to_be_unreadable(tmp_path: Path) -> None:
+    shredded.estate(tmp_path)
+    shredded.build(tmp_path)
+    settings = Settings(tmp_path / DEFAULT_ESTATE, tmp_path / "state")
+    made, found = agree(settings, shredded.PERSON, "caller")
+    assert (made.complete, blocking(found)) == (True, set())
+    assert found.provable.decided_by is not None
+    assert found.provable.on is not None
+    assert abs(found.provable.on - made.totals.finish) < timedelta(minutes=30)
 
 
 def test_a_store_whose_tables_no_file_is_read_of(gcs: Gcs, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from planners.build import Digests, PlanInputs, build_plan
 from planners.copies.match_key_resolution import Keys
 from planners.copies.scan_evidence import CatalogEvidence, Evidence, HdfsEvidence, StoredEvidence
 from planners.copies.table_match import carriage_of
+from planners.keys.key_table_lineage import family_of, state_of
 from planners.locate.sql.rebuild_statement import splits_partitions
 from planners.locate.subject_survey import Survey, World, survey
 from planners.schedule.step_dates import Retention
@@ -146,12 +147,13 @@ def _world(
     Not of topics and repositories: what stands there only their records and objects tell.
     """
     by_location = {state.location: state for state in inventory.tables}
-    sealed = {entry.dataset for table in estate.keys for entry in table.encrypts}
+    named = (state_of(entry.dataset, inventory.tables) for table in estate.keys for entry in table.encrypts)
+    sealed = {one.location for state in named if state for one in family_of(state, inventory.tables)}
     evidence = {}
     for state in inventory.tables:
         carriage, _ = carriage_of(found, state, by_location)
         there = carriage is not None and carriage.carries in BY_KEY and carriage.carries is not Carries.NONE
-        keys = frozenset(found.key_sets) if there and state.table not in sealed else frozenset[str]()
+        keys = frozenset(found.key_sets) if there and state.location not in sealed else frozenset[str]()
         count = int(bool(keys))
         evidence[state.location] = Evidence(count, count, 0, strong=keys, rows=count, compared=True)
     there_hdfs, there_stored = {}, {}
