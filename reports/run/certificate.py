@@ -20,7 +20,7 @@ _ANSWERED = {"confirmed": "", "waived": "waived: ", "unverified": "nobody could 
 """Kinds of exceptions for which a named person answers, and what is said in front of the reason."""
 
 _REMAINS = {
-    "sealed": ("encrypted copy stays", "encrypted copies stay", "and nobody can read it: its key was destroyed"),
+    "sealed": ("encrypted copy stays", "encrypted copies stay", "that nobody can read: what opened it was destroyed"),
     "unverified": ("place could", "places could", "not be read. A responsible person accepted this"),
     "waived": ("doubt was", "doubts were", "not cleared up by the search. A responsible person accepted this"),
     "confirmed": ("place was", "places were", "not searched. A responsible person confirmed what was done there"),

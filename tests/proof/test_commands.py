@@ -268,7 +268,7 @@ def test_what_a_destroyed_key_keeps_and_a_named_person_answers_for_limits_the_ce
     at = max(s["verified_at"] for s in statement["predicate"]["steps"] if s["copy"] == "c2")
     seen = parse_time(at).strftime("%Y-%m-%d %H:%M:%S")
     plain, _, auditors = words.partition("For auditors")
-    assert "1 encrypted copy stays and nobody can read it: its key was destroyed" in plain
+    assert "1 encrypted copy stays that nobody can read: what opened it was destroyed by " in plain
     assert "1 doubt was not cleared up by the search. A responsible person accepted this, until 2026-12-21" in plain
     assert "1 place could not be read. A responsible person accepted this, until 2027-01-01 at the latest." in plain
     assert "Whom to ask" in plain
