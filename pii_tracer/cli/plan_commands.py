@@ -13,6 +13,7 @@ import click
 
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.cli.options import estate_option, format_option, state_option, watching
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import ExitCode, UsageError
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.plan_file import load_plan
@@ -30,6 +31,7 @@ from pii_tracer.review.plan_file import load_plan
 @click.option("--reason", default="", help="why time travel ends at once (needed with `immediate`)")
 @click.option("--planner", envvar="PII_TRACER_PLANNER", default="", help="who plans; cannot be the only approver")
 @click.option("--waivers", type=click.Path(path_type=Path), help="YAML: gap id to {who, why, until, of}")
+@click.option("--write-waivers", type=click.Path(path_type=Path), help="new YAML file: the open gaps, to be filled in")
 @click.option("--budget", type=click.FloatRange(min=0), help="most that erasing may cost a week (with `retain`)")
 @click.option(
     "--source-erased", is_flag=True, help="an earlier run erased the source: plan for what is left, by the key"
@@ -52,6 +54,7 @@ def plan(
     reason: str,
     planner: str,
     waivers: Path | None,
+    write_waivers: Path | None,
     budget: float | None,
     source_erased: bool,
     only: tuple[str, ...],
@@ -63,11 +66,12 @@ def plan(
     manifest."""
     from pii_tracer.app.intake.due_requests import plan_due
     from pii_tracer.app.planning.erasure_plan import plan as make
-    from pii_tracer.app.planning.plan_files import manifest_path
+    from pii_tracer.app.planning.plan_files import draft_waivers, manifest_path, refuse_existing
     from reports.requests_text import planned_lines
 
     if bool(requests) == (due or carried_over):
         raise UsageError("name request files, or `--requests` for the request store's: one of both")
+    refuse_existing(write_waivers)
     settings = Settings(estate_file, state)
     before = load_plan(old).plan if old else None
     with watching() as progress:
@@ -92,6 +96,9 @@ def plan(
         return int(ExitCode.DONE)
     sealed = manifest_path(made.path).name
     click.echo(f"wrote {made.path}, with .md and .html, and {sealed} (the persons' values, encrypted)", err=True)
+    if write_waivers is not None:
+        count = draft_waivers(made.plan, settings.policy(policy)[0].unwaivable, write_waivers)
+        click.echo(f"wrote {write_waivers}: {counted(count, 'gap')} to be decided by a named person", err=True)
     print_plan(made.plan, made.path, fmt, settings.options(policy))
     for line in made.idle_waivers:
         click.echo(line, err=True)

@@ -34,3 +34,10 @@ def instant(told: str) -> datetime:
     """
     time = datetime.fromisoformat(told.replace("Z", "+00:00"))  # Python 3.10 does not read the letter
     return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
+def told_apart(one: datetime, other: datetime) -> tuple[str, str]:
+    """Two moments of one sentence in UTC, as days; with the time where the day is the same."""
+    first, second = one.astimezone(timezone.utc), other.astimezone(timezone.utc)
+    form = "%Y-%m-%d %H:%M:%S UTC" if first.date() == second.date() else "%Y-%m-%d"
+    return f"{first:{form}}", f"{second:{form}}"

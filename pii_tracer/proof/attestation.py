@@ -319,9 +319,7 @@ def exceptions_of(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved
         if gap.waiver:
             waiver = gap.waiver
             found.append(
-                Reserved(
-                    kind=ReservedKind.CONFIRMED, what=gap.id, why=waiver.why, who=waiver.who, until=iso(waiver.until)
-                )
+                Reserved(kind=ReservedKind.WAIVED, what=gap.id, why=waiver.why, who=waiver.who, until=iso(waiver.until))
             )
     day = plan.created_at.date().isoformat()
     for item in plan.not_keys:

@@ -34,11 +34,13 @@ class Erased(Frozen):
 
 
 class ReservedKind(StrEnum):
-    """Why something is not called erased. confirmed: a person answers for it, by name. sealed: its key is gone."""
+    """Why something is not called erased. confirmed: a person said by name what was done there. waived: a named person
+    accepted a gap, and nobody said that anything was done. sealed: its key is gone."""
 
     HOLD = "hold"
     EXEMPTION = "exemption"
     CONFIRMED = "confirmed"
+    WAIVED = "waived"
     SEALED = "sealed"
     UNVERIFIED = "unverified"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pii_tracer.config.laws import Law
+from pii_tracer.model.timestamps import told_apart
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
 
 
@@ -62,8 +63,9 @@ def late(found: Provable) -> Iterator[Finding]:
         keeper = found.decided_by
         if answer.met or keeper is None:
             continue
-        end = f"until {keeper.until.date()}" if keeper.until else "without an end"
-        text = f"{keeper.reason} keeps bytes {end}; the deadline of {answer.law} is {answer.deadline.date()}"
+        until, due = told_apart(keeper.until or answer.deadline, answer.deadline)
+        end = f"until {until}" if keeper.until else "without an end"
+        text = f"{keeper.reason} keeps bytes {end}; the deadline of {answer.law} is {due}"
         todo = "shorten what keeps the bytes, or have the policy allow late plans"
         yield Finding(FindingKind.TOO_LATE, Level.BLOCKING, keeper.where, keeper.owner, text, todo, answer.law)
 

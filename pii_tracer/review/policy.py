@@ -17,6 +17,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.legal_holds import Hold, may_begin_until
 from pii_tracer.model.locations import names_place
 from pii_tracer.model.plan import ErasurePlan
+from pii_tracer.model.timestamps import told_apart
 
 Place = tuple[str | int, ...]
 """Where in the plan file: `("gaps", 3)`, `("totals", "cost")`; empty for the whole file."""
@@ -116,17 +117,22 @@ def _applyable(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
 
 
 _DAY = 86_400
+_EARLIER = (
+    "where steps wait for `retention.pii_days` or `retention.derived_days` of the estate file, lower these, and plan"
+    " again"
+)
 
 
 def _slack(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     totals = given.plan.totals
     if totals.finish > totals.deadline:
-        late = f"the plan ends on {totals.finish.date()}, after the legal deadline {totals.deadline.date()}"
+        ends, due = told_apart(totals.finish, totals.deadline)
+        late = f"the plan ends on {ends}, after the legal deadline {due}"
         # what is overdue, or was held beyond its deadline, must still be erased: the policy's owner decides
         if given.policy.allow_late:
             yield Level.WARN, f"the deadline is set aside: {late}; `allow_late` lets it through", ("totals", "finish")
         else:
-            words = f"{late}; if it cannot end earlier, `allow_late: true` in the policy lets it through"
+            words = f"{late}: {_EARLIER}. If it cannot end earlier, `allow_late: true` in the policy lets it through"
             yield Level.DENY, words, ("totals", "finish")
         return
     if given.now > totals.deadline:  # no reason to leave the person where they are: only told
@@ -138,7 +144,7 @@ def _slack(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
     # `slack_days` is rounded, for people
     slack = (totals.deadline - totals.finish).total_seconds() / _DAY
     if slack < given.policy.min_slack_days:
-        asked = f"{slack:.3f} days of slack, the policy asks for {given.policy.min_slack_days:g}"
+        asked = f"{slack:.3f} days of slack, the policy asks for {given.policy.min_slack_days:g}: {_EARLIER}"
         yield Level.DENY, asked, ("totals", "slack_days")
 
 

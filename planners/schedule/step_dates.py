@@ -84,7 +84,7 @@ def date_steps(
     not_before: Mapping[str, datetime] | None = None,
 ) -> Dated:
     """Dates for all steps; drafts come in topological order. not_before: by draft id, beside every other wait."""
-    days = {i.copy.id: _retention_days(i, estate) for i in items}
+    kept = {i.copy.id: retention_of(estate, persons=bool(i.copy.columns)) for i in items}
     started: dict[str, datetime] = {}
     finished: dict[str, datetime] = {}
     waited: dict[str, timedelta] = {}
@@ -96,7 +96,7 @@ def date_steps(
         start = max(ready, draft.not_before) if draft.not_before else ready
         if retention is Retention.RETAIN:
             if draft.retained and draft.copy:
-                start = max(start, rows_done.get(draft.copy, as_of) + timedelta(days=days[draft.copy]))
+                start = max(start, rows_done.get(draft.copy, as_of) + timedelta(days=kept[draft.copy][1]))
             start = max(start, (not_before or {}).get(draft.id, start))
             start = opening(draft, start, estate, archive=begins_archive(draft, drafts))
         restore = _asynchronous(draft, estate)
@@ -109,7 +109,9 @@ def date_steps(
     finish = max(finished.values(), default=as_of)
     latest = _latest(drafts, started, finished, waited, deadline)
     by_step = {d.id: Dates(started[d.id], finished[d.id], latest[d.id], waits[d.id]) for d in drafts}
-    return Dated(by_step, finish, _critical(finished, binding), _notes(drafts, waits, finished, deadline, retention))
+    return Dated(
+        by_step, finish, _critical(finished, binding), _notes(drafts, waits, finished, deadline, retention, kept)
+    )
 
 
 def _asynchronous(draft: Draft, estate: Estate) -> timedelta:
@@ -129,8 +131,12 @@ def _asynchronous(draft: Draft, estate: Estate) -> timedelta:
     return timedelta(seconds=draft.parameters["cache_seconds"] if draft.action is Action.KEY_AWAIT_CACHES else 0)
 
 
-def _retention_days(item: CopyDraft, estate: Estate) -> int:
-    return estate.retention.pii_days if item.copy.columns else estate.retention.derived_days
+def retention_of(estate: Estate, *, persons: bool) -> tuple[str, int]:
+    """The setting of the estate file that says how long a table keeps its old versions, and its days.
+
+    persons: whether it has columns of personal data."""
+    kept = estate.retention
+    return ("retention.pii_days", kept.pii_days) if persons else ("retention.derived_days", kept.derived_days)
 
 
 def begins_archive(draft: Draft, drafts: Sequence[Draft]) -> bool:
@@ -220,16 +226,20 @@ def _notes(
     finished: Mapping[str, datetime],
     deadline: datetime,
     retention: Retention,
+    kept: Mapping[str, tuple[str, int]],
 ) -> tuple[str, ...]:
+    """kept: by copy, the setting that keeps its old versions, and its days."""
     notes: list[str] = []
     late = sorted({d.copy for d in drafts if d.copy and finished[d.id] > deadline})
     if late:
         worst = max(drafts, key=lambda d: (waits[d.id], d.id))
         ends = counted(len(late), "copy ends", "copies end")
-        what = "its retention" if worst.retained else "a window or restore"
+        setting, days = kept.get(worst.copy or "", ("", 0))
+        keeps = f"`{setting}` of the estate file ({days})"
+        what, todo = (keeps, "lower it") if worst.retained and setting else ("a window or restore", "shorten it")
         notes.append(
             f"cannot be met: {ends} after the deadline; the longest wait is {counted(waits[worst.id] // 86400, 'day')},"
-            f" {what}, at {(worst.copy or worst.id).removeprefix('c-')}: shorten it, or plan with"
+            f" {what}, at {(worst.copy or worst.id).removeprefix('c-')}: {todo}, or plan with"
             " `--retention immediate` and a reason"
         )
     if retention is Retention.IMMEDIATE:

@@ -306,7 +306,7 @@ def _examined(view: PlanView, room: int) -> list[str]:
     lines = [
         f"- {_name(wording.short_name(item.table, item.dataset.name))}"
         f" ({wording.CARRIES[item.carries]}): {_text(item.reason)}"
-        for item in view.plan.examined
+        for item in view.examined
     ]
     if not lines:
         return []

@@ -66,7 +66,7 @@ def render_plan(plan: ErasurePlan, *, width: int, plan_file: str, options: Seque
         parts.append(_section("Done by people, who confirm it", [_task(task) for task in view.tasks]))
     copies = _copies_wide(view) if width >= _WIDE else _copies_narrow(view)
     parts.append(_section("Copies", [copies]))
-    if plan.examined:
+    if view.examined:
         parts.append(_section("Examined, no copy", [_examined(view)]))
     if plan.schedules:
         parts.append(_section("Schedule", [_schedules(view), *_schedule_notes(view)]))
@@ -225,7 +225,7 @@ def _examined(view: PlanView) -> Table:
     table.add_column(overflow="fold")
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold", style="dim")
-    for item in view.plan.examined:
+    for item in view.examined:
         name = wording.short_name(item.table, item.dataset.name)
         table.add_row(_line(name), Text(wording.CARRIES[item.carries]), _line(item.reason))
     return table

@@ -18,6 +18,7 @@ from pii_tracer.model.gap_remedies import REMEDIES
 from pii_tracer.model.plan import (
     Copy,
     ErasurePlan,
+    Examined,
     Gap,
     PlannedHold,
     Step,
@@ -162,6 +163,13 @@ class PlanView:
         if self.left_out and plan.applyable:
             return Verdict.PARTIAL
         return Verdict.READY if plan.applyable else Verdict.NOT_APPLYABLE
+
+    @cached_property
+    def examined(self) -> tuple[Examined, ...]:
+        """What is no copy. Not a place where the persons were found: its gap says so, and the plan's other entry about
+        the same place (a bare folder's objects) would seem to deny it."""
+        found = {gap.dataset for gap in self.plan.gaps if gap.kind == GapKind.UNEXPECTED_COPY}
+        return tuple(item for item in self.plan.examined if item.dataset not in found)
 
     @property
     def headline(self) -> str:

@@ -1,4 +1,4 @@
-"""The certificate for people: one printable page, made from a verified attestation alone."""
+"""The certificate: a plain page for the person, and what auditors need after it. From a verified attestation alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import digest_of
@@ -15,17 +16,27 @@ from reports.html_templates import render_html
 _LINES, _LINE = 12, 88
 """Room for names on one page of A4: lines, and characters of a line."""
 _PERSONS = 6
-_ANSWERED = {"confirmed": "", "unverified": "nobody could look at it: "}
+_ANSWERED = {"confirmed": "", "waived": "waived: ", "unverified": "nobody could look at it: "}
 """Kinds of exceptions for which a named person answers, and what is said in front of the reason."""
+
+_REMAINS = {
+    "sealed": ("encrypted copy stays", "encrypted copies stay", "that nobody can read: what opened it was destroyed"),
+    "unverified": ("place could", "places could", "not be read. A responsible person accepted this"),
+    "waived": ("doubt was", "doubts were", "not cleared up by the search. A responsible person accepted this"),
+    "confirmed": ("place was", "places were", "not searched. A responsible person confirmed what was done there"),
+}
+"""By kind of qualification: one, several, and what the person is told of it."""
 
 
 @dataclass(frozen=True)
 class Qualification:
     """What limits the statement. since: an upper bound of when a sealed copy became unreadable; None for the others.
 
-    who: the person that answers for it, and until: to which day (RFC 3339), where these are told.
+    who: the person that answers for it, and until: to which day (RFC 3339), where these are told. kind: as the
+    attestation calls it.
     """
 
+    kind: str
     what: str
     why: str
     since: datetime | None = None
@@ -102,6 +113,20 @@ class Certificate:
         return tuple(found)
 
     @property
+    def remains(self) -> tuple[str, ...]:
+        """What stays, or was not proved, for the person: without names, ids and places."""
+        found = []
+        for kind, (one, more, told) in _REMAINS.items():
+            mine = [item for item in self.qualified if item.kind == kind]
+            if not mine:
+                continue
+            last = max((item.until[:10] for item in mine if item.until), default=None)
+            since = max((item.since for item in mine if item.since), default=None)
+            day = (f", until {last} at the latest" if last else "") + (f" by {since:%Y-%m-%d}" if since else "")
+            found.append(f"{counted(len(mine), one, more)} {told}{day}.")
+        return tuple(found)
+
+    @property
     def persons_shown(self) -> tuple[tuple[str, str, str], ...]:
         """Those of `persons` that have room on the page."""
         return self.persons[:_PERSONS]
@@ -172,9 +197,9 @@ def _qualification(exception: Mapping[str, Any], steps: Sequence[Mapping[str, An
     if kind == "sealed":
         # the last step about the copy is the look at it, and that comes after its key was gone everywhere
         times = [parse_time(step["verified_at"]) for step in steps if step["copy"] == what]
-        return Qualification(what, why, since=max(times))
+        return Qualification(kind, what, why, since=max(times))
     if kind in _ANSWERED and who:
-        return Qualification(what, _ANSWERED[kind] + why, who=who, until=exception["until"])
+        return Qualification(kind, what, _ANSWERED[kind] + why, who=who, until=exception["until"])
     raise ProofError(
         f"there is no certificate: something stays, or was not verified ({kind} {what}: {why})",
         todo="inform the person what stays and why; the report lists it",
@@ -182,7 +207,7 @@ def _qualification(exception: Mapping[str, Any], steps: Sequence[Mapping[str, An
 
 
 def render_certificate(made: Certificate) -> str:
-    """One self-contained page for A4 (inline style, no script, no request)."""
+    """One self-contained file for A4 (inline style, no script, no request): a page for the person, then the rest."""
     return render_html("certificate.html.j2", made=made)
 
 

@@ -32,6 +32,9 @@ MARKS = {
     CopyState.NOT_STARTED: ("–", "dim", "not started"),
     CopyState.NOT_VERIFIED: ("?", "yellow", "not verified"),
 }
+_UNCOMPARED = (
+    "archives and bare folders in S3 (no second reader reads rows there), and copies from which no rows go by key"
+)
 _COLOURS = {"good": "green", "warn": "yellow", "bad": "red"}
 _NAMED = 5
 """Open requests that the verdict names."""
@@ -70,7 +73,17 @@ def run_headline(run: RunView) -> tuple[str, str]:
         return "Erased and verified, except for what a hold keeps", "good"
     if run.confirmed:
         return "Erased and verified, except for what rests on a person's word", "good"
+    if run.by_files_alone:
+        return f"Erased and verified, in {counted(run.by_files_alone, 'copy', 'copies')} by the files alone", "good"
     return HEADLINES[RunState.COMPLETE], "good"
+
+
+def told_of_others(run: RunView) -> str:
+    """In how many copies the rows of all other people were compared, and why not in the others."""
+    copies, left = counted(len(run.counted), "copy", "copies"), len(run.counted) - run.compared
+    lost = counted(run.bystander_rows_lost, "row")
+    told = f"rows of other people, before and after: {lost} lost in {run.compared} of {copies}"
+    return f"{told}; not compared in {left}: {_UNCOMPARED}" if left > 0 else told
 
 
 def attested_but(asked: int, still: Sequence[str]) -> str:
@@ -150,7 +163,7 @@ def _change(before: Holding, after: Holding | None, *, files: bool) -> Text:
     last = (after.files if files else after.rows) if after else None
     if first is None and last is None:
         return Text("–", style="dim")
-    known = "?" if after is None else wording.number(last)
+    known = "?" if after is None else "not read" if last is None else wording.number(last)
     style = "dim" if after is None else "green" if last == 0 else "bold red" if last else "dim"
     return Text.assemble((f"{wording.number(first)} → ", "dim"), (known, style))
 
@@ -175,7 +188,7 @@ def _sum(run: RunView) -> RenderableType:
         + (f" · {counted(len(run.beyond), 'copy', 'copies')} beyond" if run.beyond else ""),
         style="dim",
     )
-    lines: list[RenderableType] = [line, rest]
+    lines: list[RenderableType] = [line, rest, Text(told_of_others(run), style="dim")]
     if tone != "good":
         until = f" (until {wording.minute(run.waiting_until)})" if run.waiting_until else ""
         lines.insert(0, Text(headline + until, style=f"bold {colour}"))

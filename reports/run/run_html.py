@@ -12,6 +12,7 @@ from reports.run.closing_table import (
     MARKS,
     closing_line,
     run_headline,
+    told_of_others,
     tree,
 )
 from reports.run.run_views import CopyRun, RunView
@@ -34,6 +35,7 @@ def render_run_html(run: RunView, plan: ErasurePlan | None = None) -> str:
         headline=headline,
         tone=tone,
         closing=closing_line(run),
+        others=told_of_others(run),
         picture=picture(PlanView(plan)) if plan else None,
         node_width=NODE_WIDTH,
         carries=wording.CARRIES,

@@ -274,6 +274,17 @@ class RunView(Frozen):
         return tuple(copy for copy in self.copies if copy.origin is None)
 
     @property
+    def compared(self) -> int:
+        """Copies in which the rows of all other people were counted before and after."""
+        return len(self.bystanders)
+
+    @property
+    def by_files_alone(self) -> int:
+        """Counting copies that are erased by the search of all their files: no second reader read their rows."""
+        mine = (copy for copy in self.counted if copy.state is CopyState.ERASED)
+        return sum(copy.after is not None and copy.after.rows is None for copy in mine)
+
+    @property
     def beyond(self) -> tuple[CopyRun, ...]:
         """The copies that hang from another one."""
         return tuple(copy for copy in self.copies if copy.origin is not None)

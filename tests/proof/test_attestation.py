@@ -382,6 +382,6 @@ def test_what_stays_or_was_not_proved_is_an_exception_by_its_kind(tmp_path: Path
     assert [tuple(item[name] for name in ("kind", "what", "who", "until")) for item in said] == [
         ("hold", "c2", "counsel", day),
         ("hold", "c4", "counsel", day),
-        ("confirmed", "g", "dpo", day),
+        ("waived", "g", "dpo", day),
         ("unverified", "(no copy) t", None, None),
     ]

@@ -267,9 +267,29 @@ def test_what_a_destroyed_key_keeps_and_a_named_person_answers_for_limits_the_ce
     statement = unseal((state / "runs/plan-2/attestation.json").read_bytes(), [KEY.public_key()]).statement
     at = max(s["verified_at"] for s in statement["predicate"]["steps"] if s["copy"] == "c2")
     seen = parse_time(at).strftime("%Y-%m-%d %H:%M:%S")
+    plain, _, auditors = words.partition("For auditors")
+    assert "1 encrypted copy stays that nobody can read: what opened it was destroyed by " in plain
+    assert "1 doubt was not cleared up by the search. A responsible person accepted this, until 2026-12-21" in plain
+    assert "1 place could not be read. A responsible person accepted this, until 2027-01-01 at the latest." in plain
+    assert "Whom to ask" in plain
+    technical = (
+        "gap-1",
+        "Rao",
+        "Sen",
+        "vendor",
+        "c2",
+        "s3://",
+        "/lake",
+        "sha256",
+        "Merkle",
+        "keyed reference",
+        "plan-",
+    )
+    assert [name for name in technical if name in plain] == []
+    assert [name for name in technical if name not in auditors] == []
     assert "with 3 qualifications" in words
     assert f"c2 : unreadable since {seen} UTC at the latest, ciphertext kept" in words
-    assert "gap-1 : the <b>vendor</b> wiped it. Dr. Rao answers for it, until 2026-12-21" in words
+    assert "gap-1 : waived: the <b>vendor</b> wiped it. Dr. Rao answers for it, until 2026-12-21" in words
     assert "(no copy) x : nobody could look at it: cut off. Dr. Sen answers for it, until 2027-01-01" in words
 
 
@@ -299,7 +319,7 @@ def test_without_a_chromium_the_pdf_is_refused_and_the_page_stands(
     assert not (tmp_path / "c.pdf").exists()
 
 
-def test_the_certificate_keeps_to_one_page_however_long_the_names_are(
+def test_the_part_for_auditors_keeps_its_length_however_long_the_names_are(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_run(state, "plan-2", uri="s3://b/" + "k" * 1000)

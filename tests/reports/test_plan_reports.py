@@ -479,3 +479,14 @@ def test_hostile_names_of_holds(plan: ErasurePlan, hostile: str) -> None:
         Page(render_plan_html(stays, plan_file=FILE)).tags
         <= Page(render_plan_html(_kept_and_left(plan), plan_file=FILE)).tags
     )
+
+
+def test_a_place_where_the_persons_were_found_is_not_called_no_copy() -> None:
+    """A bare folder in S3 is listed with its objects, too, as searched with it: both were told of one place."""
+    made = example_plan()
+    there, *others = made.examined
+    gap = Gap(id="gap-u", dataset=there.dataset, kind=GapKind.UNEXPECTED_COPY, reason="found", evidence="e")
+    found = made.model_copy(update={"gaps": (gap,)})
+    pages = (_terminal(found, 300), render_plan_markdown(found, plan_file="p"), render_plan_html(found, plan_file="p"))
+    assert [there.reason[:40] in " ".join(page.split()) for page in pages] == [False, False, False]
+    assert all(other.reason in " ".join(_terminal(found, 300).split()) for other in others)

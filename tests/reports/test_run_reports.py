@@ -42,6 +42,33 @@ def test_the_closing_line_of_a_clean_run() -> None:
     assert closing_line(example_run()) == "19/19 copies erased · residue 0 · bystander rows lost 0"
 
 
+def test_it_says_in_how_many_copies_others_were_compared() -> None:
+    """The rows of an archive were not read, and `0 lost` said nothing of them."""
+    run = example_run()
+    alone = [c for c in run.counted if c.state is CopyState.ERASED and c.after is not None and c.after.rows is None]
+    assert len(alone) == 1
+    words = " ".join(_closing(run, 400).split())
+    assert "0 rows lost in 11 of 19 copies; not compared in 8: archives and bare folders in S3" in words
+    assert run_headline(run)[0] == "Erased and verified, in 1 copy by the files alone"
+    page = render_run_html(run)
+    assert "in 11 of 19 copies" in page
+    assert "0 rows lost in 11 of 19 copies; not compared in 8" in page
+    read = _with_copy(run, run.counted[0].id)
+    for copy in run.counted:
+        read = _with_copy(read, copy.id, after=Holding(files=0, rows=0))
+    assert run_headline(read)[0] == "Erased and verified"
+
+
+def test_what_was_not_read_is_no_row_that_was_not_verified() -> None:
+    run = example_run()
+    first = run.counted[0]
+    unread = _with_copy(run, first.id, before=Holding(files=1, rows=1), after=Holding(files=0, rows=None))
+    assert "1 → not read" in " ".join(_closing(unread, 200).split())
+    page = render_run_html(unread)
+    assert '<span class="soft">not read</span>' in page
+    assert '<span class="warn">not verified</span>' not in page
+
+
 def test_a_copy_counts_only_when_all_that_hangs_from_it_is_gone() -> None:
     run = example_run()
     beyond = run.beyond[0]

@@ -329,12 +329,21 @@ def test_policy_rules() -> None:
         enforce(evaluate(plan(), Policy(version=1, min_slack_days=31), production=True, now=NOW))
 
 
+def test_a_deadline_that_is_missed_by_hours_is_told_with_the_hours() -> None:
+    due = plan().totals.deadline
+    totals = plan().totals.model_copy(update={"finish": due + timedelta(minutes=7), "slack_days": -0.0})
+    (found,) = evaluate(plan(totals=totals), Policy(version=1), production=False, now=NOW)
+    day = f"{due:%Y-%m-%d}"
+    assert f"ends on {day} {due + timedelta(minutes=7):%H:%M:%S} UTC, after the legal deadline {day} " in found.message
+
+
 def test_a_missed_deadline_is_let_through_only_by_a_policy_that_says_so() -> None:
     late = plan(totals=plan().totals.model_copy(update={"finish": NOW + timedelta(days=31), "slack_days": -1.0}))
     for days in (0, 2, -100_000):
         (found,) = evaluate(late, Policy(version=1, min_slack_days=days), production=False, now=NOW)
         assert (found.rule, found.level) == ("min-slack", Level.DENY)
         assert "allow_late" in found.message
+        assert "`retention.derived_days`" in found.message
     (told,) = evaluate(late, Policy(version=1, min_slack_days=2, allow_late=True), production=False, now=NOW)
     assert (told.rule, told.level) == ("min-slack", Level.WARN)
     assert "set aside" in told.message

@@ -1,30 +1,27 @@
-"""What keeps the bytes of a person for a while whatever a plan does: retention, locks, soft delete, collections."""
+"""What keeps the bytes of a person for a while: the waits of a plan's steps, locks, soft delete, collections."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from pii_tracer.app.estate_readiness.estate_facts import Named
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import Inventory, ObjectSet
-from pii_tracer.model.datasets import DatasetId
+from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.readiness.provable import Keeper, in_days
+from planners.schedule.step_dates import retention_of
 
-_DAY_S = 86_400
+_HOUR_S, _DAY_S = 3_600, 86_400
 
 
 def keepers(
-    estate: Estate, inventory: Inventory, persons: Collection[DatasetId], named: Named, now: datetime
+    estate: Estate, inventory: Inventory, plans: Iterable[ErasurePlan], named: Named, now: datetime
 ) -> Iterator[Keeper]:
-    """Every keeper that the estate knows. persons: datasets that lineage leads persons to."""
-    days = estate.retention.pii_days
-    for state in inventory.tables:
-        if state.dataset in persons and format_of(state.format).keeps_history and days:
-            reason = f"`retention.pii_days` of the estate file ({counted(days, 'day')} of old versions)"
-            yield Keeper(named.of(state), named.owner(state), reason, in_days(now, days))
+    """Every keeper that the estate knows. plans: those for anybody, whose last step ends no earlier than it can."""
+    for plan in plans:
+        yield from _steps(estate, plan, named)
     for objects in inventory.objects:
         yield from _locked(objects, named, now)
     for place in inventory.object_places:
@@ -49,6 +46,29 @@ def keepers(
     for table in estate.keys:
         end = in_days(now, table.cache_seconds / _DAY_S)
         yield Keeper(table.table, named.rules.owner_of(table.table), "readers that remember a destroyed key", end)
+
+
+def _steps(estate: Estate, plan: ErasurePlan, named: Named) -> Iterator[Keeper]:
+    """When a plan's steps end at the earliest, where one of those that decide it waits; by the longest wait."""
+    steps = {step.id: step for step in plan.steps}
+    waiting = [steps[id_] for id_ in plan.totals.critical_path if steps[id_].estimate.wait]
+    if not waiting:
+        return
+    longest = max(waiting, key=lambda step: (step.estimate.wait, step.id))
+    copy = next((c for c in plan.copies if c.id == longest.copy_), None)
+    where = (copy.table or copy.location) if copy else plan.estate
+    owner = named.rules.owner_of(where, *((copy.location, copy.dataset.name) if copy else ()))
+    yield Keeper(
+        named.mask(where), owner, _wait(estate, longest, persons=bool(copy and copy.columns)), plan.totals.finish
+    )
+
+
+def _wait(estate: Estate, step: Step, *, persons: bool) -> str:
+    """What a step waits for, in the words of the estate file."""
+    name, days = retention_of(estate, persons=persons)
+    if days and step.estimate.wait >= days * _DAY_S - _HOUR_S:  # from the rows' deletion, not from the step before
+        return f"`{name}` of the estate file ({counted(days, 'day')} of old versions)"
+    return f"a plan's step `{step.action.value}`, which waits for a window, a restore or somebody's work"
 
 
 def _locked(objects: ObjectSet, named: Named, now: datetime) -> Iterator[Keeper]:

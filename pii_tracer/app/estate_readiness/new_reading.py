@@ -8,6 +8,7 @@ from datetime import datetime
 
 from pii_tracer.app.cost_estimate.estate_estimate import estimate
 from pii_tracer.app.estate_readiness import trend_file
+from pii_tracer.app.estate_readiness.anybodys_plan import plans_for_anybody
 from pii_tracer.app.estate_readiness.byte_keepers import held, keepers
 from pii_tracer.app.estate_readiness.canary_search import Followed, patterns_of, search
 from pii_tracer.app.estate_readiness.estate_facts import Named, place_facts, table_facts
@@ -24,7 +25,7 @@ from pii_tracer.config.laws import laws_of
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lineage.harvest import Harvested
-from pii_tracer.model.datasets import Carries, DatasetId
+from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.estimate import Estimate
 from pii_tracer.readiness.estate_snapshot import EstateState
 from pii_tracer.readiness.reading import Cost, Given, Readiness, assess
@@ -96,16 +97,20 @@ def gather(
     names = [name for subject in estate.subjects for name, _ in subject.by_table]
     sources = frozenset(aliases[name] for name in names if name in aliases)
     tables = table_facts(inventory, graph, paths, sources, _keys(followed.values()), named)
-    laws, wanted = laws_of(estate.laws), estate.readiness.laws
+    known, wanted = laws_of(estate.laws), estate.readiness.laws
+    laws = {name: law for name, law in known.items() if not wanted or name in wanted}
+    plans = tuple(
+        plans_for_anybody(estate, settings.base, inventory, graph, followed, paths.is_dev, laws, now, show.step)
+    )
     places = (*place_facts(inventory, named), *bucket_facts(estate, inventory, named))
     return Given(
         estate=estate.estate,
         now=now,
         state=EstateState(number, now.isoformat(), tables, places),
-        gaps=standing_gaps(estate, inventory, graph, followed.values(), paths, named),
-        keepers=tuple(keepers(estate, inventory, _persons(followed.values()), named, now)),
+        gaps=standing_gaps(estate, inventory, graph, followed.values(), plans, paths, named),
+        keepers=tuple(keepers(estate, inventory, (made.plan for made in plans), named, now)),
         held=tuple(held(estate, now)),
-        laws={name: law for name, law in laws.items() if not wanted or name in wanted},
+        laws=laws,
         canaries=searched,
     )
 
@@ -134,7 +139,3 @@ def _keys(followed: Iterable[Followed]) -> dict[DatasetId, frozenset[str]]:
             columns = frozenset(name for name, column in carriage.columns.items() if column.traces or column.lost)
             found[dataset] = found.get(dataset, frozenset()) | columns
     return found
-
-
-def _persons(followed: Iterable[Followed]) -> frozenset[DatasetId]:
-    return frozenset(d for one in followed for d, c in one.carriages.items() if c.carries is not Carries.NONE)

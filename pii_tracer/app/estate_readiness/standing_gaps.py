@@ -1,10 +1,11 @@
-"""Gaps that planning would have for anybody: they are found from inventory and lineage, without a person."""
+"""Gaps that planning would have for anybody: by inventory, lineage, and the plan for an invented person."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from pii_tracer.app.estate_readiness.anybodys_plan import AnybodysPlan
 from pii_tracer.app.estate_readiness.canary_search import Followed
 from pii_tracer.app.estate_readiness.estate_facts import Named
 from pii_tracer.config.estate_file import Estate
@@ -24,12 +25,16 @@ SEARCH_SETTLES = frozenset(
 )
 """Kinds that are no gap of a plan whose search finds that the person is not there."""
 
+_TOLD_ABOVE = frozenset({*SEARCH_SETTLES, GapKind.NOT_FOUND, GapKind.LINEAGE})
+"""Kinds that are told with what a search may settle; the plan for anybody has them, too."""
+
 
 def standing_gaps(
     estate: Estate,
     inventory: Inventory,
     graph: LineageGraph,
     followed: Iterable[Followed],
+    plans: Iterable[AnybodysPlan],
     paths: EstatePaths,
     named: Named,
 ) -> tuple[Finding, ...]:
@@ -79,6 +84,10 @@ def standing_gaps(
                     kind, name = FindingKind.NO_WAY_TO_ROWS, one.subject.name
                     text = f"persons of `{name}` come here: {carriage.reason}"
                     yield Finding(kind, Level.BLOCKING, where, whose, text, carriage.closes, name)
+        for made in plans:
+            for gap in made.gaps:
+                if gap.kind not in _TOLD_ABOVE:
+                    yield of(gap, Level.BLOCKING)
 
     for finding in all_of():
         plain = {name: named.mask(getattr(finding, name)) for name in ("where", "text", "todo", "detail")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -11,6 +11,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ConfigError, UsageError
+from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Gap
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.review.sealed_person_values import KeyRing
@@ -26,11 +27,44 @@ def read_waivers(path: Path) -> dict[str, Waiver]:
         data = load_yaml(path, "waivers")
         return {str(gap): Waiver.model_validate(item) for gap, item in dict(data).items()}
     except (TypeError, ValueError, ValidationError) as error:
+        told = type(error).__name__
+        if isinstance(error, ValidationError):  # names of fields alone: what stands in them may be anything
+            told = "fill in or correct " + ", ".join(
+                sorted({f"`{first['loc'][0]}`" for first in error.errors() if first["loc"]})
+            )
         raise ConfigError(
-            f"the waivers file cannot be read: {type(error).__name__}",
+            f"the waivers file cannot be read: {told}",
             where=str(path),
             todo="write it as `gap-id: {who: …, why: …, until: 2026-12-31T00:00:00Z, of: …}`",
         ) from None
+
+
+def refuse_existing(path: Path | None) -> None:
+    """Raise `UsageError` where a draft of waivers would overwrite a file: somebody's reasons may stand in it."""
+    if path is not None and (path.exists() or path.is_symlink()):
+        raise UsageError("the file is there already", where=str(path), todo="name a new file for `--write-waivers`")
+
+
+def draft_waivers(made: ErasurePlan, unwaivable: Container[str], path: Path) -> int:
+    """Write an entry for each open gap that may be waived, without name and reason: nobody reads it before these are
+    there. unwaivable: kinds of the policy. Returns how many entries were written."""
+    import yaml
+
+    from pii_tracer.common.atomic_files import write_atomic
+    from reports.escape import visible
+
+    lines = [
+        f"# Open gaps of {made.plan_id}. Keep the entries that a named person accepts, and delete the others.",
+        "# Fill in `who`, `why` and `until`: the file is refused while one of them is empty.",
+    ]
+    gaps = [gap for gap in made.gaps if gap.waiver is None and gap.kind != GapKind.LEFT_OUT]
+    gaps = [gap for gap in gaps if str(gap.kind) not in unwaivable]
+    for gap in gaps:
+        entry = {gap.id: {"who": "", "why": "", "until": "", "of": gap.seen}}
+        told = [visible(text) for text in (gap.reason, gap.evidence) if text]
+        lines += ["", *(f"# {text}" for text in told), yaml.safe_dump(entry, sort_keys=False, width=10_000).rstrip()]
+    write_atomic(path, ("\n".join(lines) + "\n").encode())
+    return len(gaps)
 
 
 def without_effect(waivers: Mapping[str, Waiver], made: ErasurePlan) -> list[str]:

@@ -25,7 +25,7 @@ from pii_tracer.run.journal import Kind, Record
 from pii_tracer.run.run_state import State
 
 _OF_STEPS = (Kind.STEP_INTENT, Kind.STEP_RESULT, Kind.STEP_VERIFIED, Kind.STEP_FAILED, Kind.STEP_WAITING)
-_NAMED = frozenset({ReservedKind.CONFIRMED, ReservedKind.UNVERIFIED})
+_NAMED = frozenset({ReservedKind.CONFIRMED, ReservedKind.WAIVED, ReservedKind.UNVERIFIED})
 _BY_RIGHT = frozenset({ReservedKind.HOLD, ReservedKind.EXEMPTION, ReservedKind.SEALED})
 """Kinds of exceptions that stand at their copy."""
 NOT_OVER = "the run did not come to its end"
