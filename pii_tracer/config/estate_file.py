@@ -150,7 +150,7 @@ class RetentionClasses(Frozen):
     """
 
     pii_days: int = Field(default=7, ge=0)
-    derived_days: int = Field(default=14, ge=0)
+    derived_days: int = Field(default=30, ge=0)
     classes: dict[str, Annotated[int, Field(ge=0)]] = {}
     tables: dict[str, str] = {}
     floors: dict[str, Annotated[int, Field(ge=0)]] = {}
