@@ -316,6 +316,11 @@ def test_a_bare_folder_of_files_that_were_written_for_a_table_is_blocked(
     (plain,) = discover(ESTATE, tmp_path).tables
     assert unsupported(plain) is None
     pq.write_table(rows.replace_schema_metadata({entry: "{}"}), folder / "b.parquet")
+    (exported,) = discover(ESTATE, tmp_path).tables
+    assert unsupported(exported) is None, "Arrow keeps entries of what it read"
+    with pq.ParquetWriter(folder / "b.parquet", rows.schema, store_schema=False) as writing:
+        writing.write_table(rows)
+        writing.add_key_value_metadata({entry: "{}"})
     (state,) = discover(ESTATE, tmp_path).tables
     assert f"files that {writer} wrote for a table" in (unsupported(state) or "")
     assert unsupported(state.model_copy(update={"same_files_as": "/lake/t"})) is None, "a copy of a table that is known"

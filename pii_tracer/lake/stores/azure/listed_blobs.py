@@ -77,12 +77,14 @@ def _asked(
     from azure.core.exceptions import HttpResponseError
 
     start = ""
-    while True:
+    while True:  # a service that does not know the question shows what comes before, too: then nothing is new behind
         asked, last = dict(query), ""
         if start:
             asked["params"] = {**query.get("params", {}), "startFrom": quote(start, safe="")}
         try:
             for item in _round(container, prefix, where, seen, **asked):
+                if start and not _is_behind(item, start):
+                    continue
                 last = str(item.name)
                 yield item
         except HttpResponseError as error:
@@ -92,6 +94,17 @@ def _asked(
         if not last:
             return
         start = last
+
+
+def _is_behind(item: BlobProperties, start: str) -> bool:
+    """Whether an item belongs into an answer from a name on, in any order that a service may have: of letters, of
+    UTF-16, of folders. Of the name itself only further states do: not the one that was written over meanwhile.
+    """
+    name = str(item.name)
+    if name == start:
+        return bool(item.version_id or item.snapshot or item.deleted)
+    orders = (name, start), (name.encode("utf-16-be"), start.encode("utf-16-be")), (name.split("/"), start.split("/"))
+    return any(one > other for one, other in orders)  # type: ignore[operator]
 
 
 def _round(
