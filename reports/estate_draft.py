@@ -172,8 +172,8 @@ def _lines(draft: DraftLike) -> Iterator[str]:
         yield from _hdfs(draft)
     if draft.places.object_stores:
         yield from _object_stores(draft.places.object_stores)
-    yield "# days of old versions that tables keep, with personal data and without. A plan waits for them, so they have to"
-    yield "# end before the deadline:"
+    yield "# days of old versions that tables keep, with personal data and without. A plan waits for them: they have to"
+    yield "# end before the deadline"
     yield "retention: {pii_days: 7, derived_days: 14}"
     yield from (f"# look at this: {visible(note)}" for note in draft.notes)
     yield "# Lineage says which tables were made of which, and so which copies to erase. Without it each table below"

@@ -22,6 +22,9 @@ MAX_VALUES = 1_000_000
 _READ_OFTEN = ("estate", "policy")
 """What a command reads many times, and what has no values of persons, so that its text may stay in memory."""
 
+_MOST_KEPT = 1024 * 1024
+"""Letters of a text that stays."""
+
 
 def load_yaml(path: Path, what: str) -> Any:
     """The content of a YAML file. what: names the file in messages, e.g. `estate`.
@@ -49,7 +52,8 @@ def load_yaml(path: Path, what: str) -> Any:
 def parse_yaml(text: str, where: str, what: str) -> Any:
     """The content of a YAML document. Raises `ConfigError` as `load_yaml` does."""
     try:
-        return deepcopy(_loaded_before(text)) if what in _READ_OFTEN else _loaded(text)
+        often = what in _READ_OFTEN and len(text) <= _MOST_KEPT
+        return deepcopy(_loaded_before(text)) if often else _loaded(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise ConfigError(

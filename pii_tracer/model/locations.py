@@ -22,7 +22,7 @@ _BUCKET = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$"
 """Older buckets, and those of other stores, have other names than new ones may have:
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
 
-_FILE = re.compile(r"file:(?://(?:localhost)?(?=/))?(.*)", re.IGNORECASE | re.DOTALL)
+_FILE = re.compile(r"file:(?://(?:localhost)?)?(/(?!/).*)", re.IGNORECASE | re.DOTALL)
 
 _HDFS = re.compile(r"hdfs://", re.IGNORECASE)
 HDFS_PORT = ":8020"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -163,16 +163,10 @@ def _lies_in(path: str, columns: tuple[str, ...]) -> bool:
     return any(path.lower() == c.lower() or path.lower().startswith(c.lower() + ".") for c in columns)
 
 
-_SEARCHES: WeakKeyDictionary[frozenset[str], TextsWithin] = WeakKeyDictionary()
-"""Of values that somebody holds: there can be very many, and each file is asked several times."""
-
-
+@lru_cache(maxsize=4)
 def search_of(values: frozenset[str]) -> TextsWithin:
-    """What finds some values in texts."""
-    found = _SEARCHES.get(values)
-    if found is None:
-        found = _SEARCHES[values] = TextsWithin(values)
-    return found
+    """What finds some values in texts. There can be very many, and each file is asked several times."""
+    return TextsWithin(values)
 
 
 def stand_in(values: frozenset[str], text: str, *, word: bool = False) -> bool:

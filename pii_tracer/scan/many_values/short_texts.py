@@ -20,14 +20,15 @@ _CODE = 4
 
 def may_stand_in(texts: Sequence[str], key_set: KeySet) -> set[int]:
     """The numbers of all values of a key set of which any form may stand in the texts, and of some others."""
+    some = {number for number, (_, value) in enumerate(key_set.values) if value}
     if not all(map(_EASY.fullmatch, texts)):
-        return set(range(len(key_set.values)))
+        return some
     strong = key_set.model_copy(update={"weak": False})  # of which no less is looked for
     values = [(strong, value) for _, value in key_set.values]
     folded = [text.lower() for text in texts]
     digits = [_NO_DIGIT.sub("", text) for text in texts]
     plain = {number for number, (_, value) in enumerate(values) if _is_near(value, folded, digits)}
-    return plain | written_in([text.encode() for text in texts], values)
+    return some & (plain | written_in([text.encode() for text in texts], values))
 
 
 def _is_near(value: str, folded: Sequence[str], digits: Sequence[str]) -> bool:

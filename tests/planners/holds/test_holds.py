@@ -320,7 +320,9 @@ def test_a_place_around_or_in_a_copy_is_near_in_any_spelling_of_its_store(locati
     assert not _overlap(f"{name}-other", f"{location}/x")
 
 
-@pytest.mark.parametrize("name", ["file://elsewhere/w/a", "file:/w/a#b", "file:/w/a?b"])
+@pytest.mark.parametrize(
+    "name", ["file://elsewhere/w/a", "file:w/a", "file:a", "file:////w/a", "file:/w/a#b", "file:/w/a?b"]
+)
 def test_another_place_is_not_taken_for_a_table_of_this_machine(name: str) -> None:
     assert strategies(Lake().plan(hold(name)))["c-prod.a"] == "delete_by_key"
 
