@@ -85,6 +85,17 @@ def value_edges(edges: Iterable[Edge]) -> tuple[Edge, ...]:
     return tuple(e for e in direct if not (_silent(e) and _explained(e, spoken[e.source, e.target])))
 
 
+def joined_tables(graph: LineageGraph, dataset: DatasetId, jobs: Collection[str]) -> set[DatasetId]:
+    """The tables whose columns decide about a join of jobs that write a dataset, as events tell.
+
+    Spark's listener tells the columns of every join's condition, of the dataset or of each column
+    (https://openlineage.io/docs/spec/facets/dataset-facets/column_lineage_facet).
+    """
+    told = (*graph.memberships_into(dataset), *graph.edges_into(dataset))
+    joins = (one for one in told if one.subtype is Subtype.JOIN)
+    return {one.source.dataset for one in joins if any((proof.job or "") in jobs for proof in one.evidence)}
+
+
 def _silent(edge: Edge) -> bool:
     return edge.expression is None and edge.subtype is not Subtype.IDENTITY
 
