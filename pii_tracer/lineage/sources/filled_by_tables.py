@@ -14,6 +14,7 @@ from dataclasses import replace
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.statement_facts import Told
+from pii_tracer.lineage.sources.written_views import Views
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
 from pii_tracer.model.datasets import DatasetId
 
@@ -24,8 +25,8 @@ _Rules = dict[str, set[tuple[str, str]]]
 """What a table fills columns with, by their names in lower case."""
 
 
-def filled_by_tables(told: Sequence[Told], ledger: Ledger) -> list[Told]:
-    """The statements with what their tables fill in for them."""
+def filled_by_tables(told: Sequence[Told], views: Views, ledger: Ledger) -> list[Told]:
+    """The statements with what their tables fill in for them, also behind the views that they write to."""
     rules: dict[_Table, _Rules] = defaultdict(lambda: defaultdict(set))
     defined: set[_Table] = set()
     named: set[_Table] = set()
@@ -40,7 +41,9 @@ def filled_by_tables(told: Sequence[Told], ledger: Ledger) -> list[Told]:
             rules[output][column.lower()].add((column, constant))
         if one.made.makes:
             (defined if one.made.effect is Effect.SCHEMA else named).add(output)
-    _taken_over(rules, like, renamed)
+    for view, several in views.items():
+        like[view].update(*(one.same for one in several))
+    _taken_over(rules, like, renamed, views)
     counted = any(one.made.filling.counts and one.made.filling.brings for one in told)
     nulls = _nulls(told, rules, ledger) if rules and counted else frozenset[_Column]()
     result = []
@@ -112,10 +115,13 @@ def _renamed(made: StatementLineage) -> Iterator[tuple[str, str]]:
 
 
 def _taken_over(
-    rules: dict[_Table, _Rules], like: Mapping[_Table, set[_Table]], renamed: Mapping[_Table, set[tuple[str, str]]]
+    rules: dict[_Table, _Rules],
+    like: Mapping[_Table, set[_Table]],
+    renamed: Mapping[_Table, set[tuple[str, str]]],
+    views: Views,
 ) -> None:
-    """A table has the rules of those that it was made like or that its name was given to, and so on; a column those of
-    its former names.
+    """A table has the rules of those that it was made like or took the name of, and so on; a column those of its former
+    names, and one of a view those of what it shows.
     """
     grows = bool(rules)
     while grows:
@@ -131,6 +137,14 @@ def _taken_over(
             for table in renamed.keys() & rules.keys()
             for old, new in renamed[table]
             for _, constant in rules[table].get(old, ())
+        ]
+        found += [
+            (view, name, (one.names[name], constant))
+            for view, several in views.items()
+            for one in several
+            for name, shown in one.shows.items()
+            for column in shown
+            for _, constant in rules.get(column.dataset, {}).get(column.column.lower(), ())
         ]
         fresh = [(table, column, rule) for table, column, rule in found if rule not in rules[table][column]]
         for table, column, rule in fresh:
