@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.subjects import Subject
-from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
+from pii_tracer.lineage.graph.edges import Edge, EdgeType, Membership, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Access, ColumnId, DatasetId, Frozen
 from pii_tracer.model.errors import ConfigError
@@ -91,7 +91,7 @@ def joined_tables(graph: LineageGraph, dataset: DatasetId, jobs: Collection[str]
     Spark's listener tells the columns of every join's condition, of the dataset or of each column
     (https://openlineage.io/docs/spec/facets/dataset-facets/column_lineage_facet).
     """
-    told = (*graph.memberships_into(dataset), *graph.edges_into(dataset))
+    told: tuple[Edge | Membership, ...] = (*graph.memberships_into(dataset), *graph.edges_into(dataset))
     joins = (one for one in told if one.subtype is Subtype.JOIN)
     return {one.source.dataset for one in joins if any((proof.job or "") in jobs for proof in one.evidence)}
 
