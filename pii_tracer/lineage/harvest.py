@@ -151,7 +151,7 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     views(told, ledger)
     share([one.made for one in told], ledger)
     shown = defined(told, ledger)
-    told = filled_by_tables(explained(told, shown, ledger), ledger)
+    told = filled_by_tables(explained(told, shown, ledger), shown, ledger)
     for one in told:
         tell(one, ledger)
     tell_changes(events.notes.changes, ledger)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.subjects import Subject
-from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
+from pii_tracer.lineage.graph.edges import Edge, EdgeType, Membership, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Access, ColumnId, DatasetId, Frozen
 from pii_tracer.model.errors import ConfigError
@@ -83,6 +83,17 @@ def value_edges(edges: Iterable[Edge]) -> tuple[Edge, ...]:
         if not _silent(edge):
             spoken[edge.source, edge.target] |= {e.job for e in edge.evidence if e.source == _STATEMENT}
     return tuple(e for e in direct if not (_silent(e) and _explained(e, spoken[e.source, e.target])))
+
+
+def joined_tables(graph: LineageGraph, dataset: DatasetId, jobs: Collection[str]) -> set[DatasetId]:
+    """The tables whose columns decide about a join of jobs that write a dataset, as events tell.
+
+    Spark's listener tells the columns of every join's condition, of the dataset or of each column
+    (https://openlineage.io/docs/spec/facets/dataset-facets/column_lineage_facet).
+    """
+    told: tuple[Edge | Membership, ...] = (*graph.memberships_into(dataset), *graph.edges_into(dataset))
+    joins = (one for one in told if one.subtype is Subtype.JOIN)
+    return {one.source.dataset for one in joins if any((proof.job or "") in jobs for proof in one.evidence)}
 
 
 def _silent(edge: Edge) -> bool:

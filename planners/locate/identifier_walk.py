@@ -22,7 +22,7 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, Steps, spot_of, struct_fields
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from planners.locate.declared_identifiers import as_told
-from planners.locate.edge_effects import Anonymisers, JoinedColumns, carried, value_edges
+from planners.locate.edge_effects import Anonymisers, JoinedColumns, carried, joined_tables, value_edges
 from planners.locate.identifier_traces import (
     ColumnCarriage,
     Contribution,
@@ -362,12 +362,7 @@ class Walk:
 
     def joined(self, dataset: DatasetId, part: Contribution) -> set[DatasetId]:
         """The tables whose columns decide about a join of a contribution's jobs, as events tell."""
-        jobs = {job for _, job, _ in part.tellers}
-        return {
-            member.source.dataset
-            for member in self.graph.memberships_into(dataset)
-            if member.subtype is Subtype.JOIN and any((told.job or "") in jobs for told in member.evidence)
-        }
+        return joined_tables(self.graph, dataset, {job for _, job, _ in part.tellers})
 
     def is_known(self, dataset: DatasetId) -> bool:
         """Whether lineage knows a dataset that a statement names."""

@@ -132,9 +132,8 @@ class Unkeyed:
     def looks_united(self, part: Contribution) -> bool:
         """Without a text: whether some column is filled by several branches of a UNION.
 
-        Two tables that go in unchanged are. Two that name persons are, whatever is done to their values, unless both
-        are told to be joined: Spark's listener tells the columns of every join's condition
-        (https://openlineage.io/docs/spec/facets/dataset-facets/column_lineage_facet).
+        Two tables that go in unchanged are. Two that name persons are, whatever is done to their values, unless all
+        are changed and both are told to be joined.
         """
         plain: dict[str, set[DatasetId]] = defaultdict(set)
         naming: dict[str, set[DatasetId]] = defaultdict(set)
@@ -146,7 +145,7 @@ class Unkeyed:
                 naming[column].add(source)
         joined = self._walk.joined(self._dataset, part)
         return any(len(tables) > 1 for tables in plain.values()) or any(
-            len(tables) > 1 and not tables <= joined for tables in naming.values()
+            len(tables) > 1 and (column in plain or not tables <= joined) for column, tables in naming.items()
         )
 
     def others(self, parts: Collection[Contribution]) -> list[str]:

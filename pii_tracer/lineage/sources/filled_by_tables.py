@@ -8,13 +8,14 @@ a column empty in the table or view that rows come from.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pii_tracer.lineage.graph.edges import EdgeType
+from pii_tracer.lineage.graph.edges import EdgeType, Subtype
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.statement_facts import Told
-from pii_tracer.lineage.sql.statement_effects import Effect
+from pii_tracer.lineage.sources.written_views import Views
+from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
 from pii_tracer.model.datasets import DatasetId
 
 _Table = DatasetId | str
@@ -24,18 +25,25 @@ _Rules = dict[str, set[tuple[str, str]]]
 """What a table fills columns with, by their names in lower case."""
 
 
-def filled_by_tables(told: Sequence[Told], ledger: Ledger) -> list[Told]:
-    """The statements with what their tables fill in for them."""
+def filled_by_tables(told: Sequence[Told], views: Views, ledger: Ledger) -> list[Told]:
+    """The statements with what their tables fill in for them, also behind the views that they write to."""
     rules: dict[_Table, _Rules] = defaultdict(lambda: defaultdict(set))
     defined: set[_Table] = set()
-    like: list[tuple[_Table, _Table]] = []
+    named: set[_Table] = set()
+    like: dict[_Table, set[_Table]] = defaultdict(set)
+    renamed: dict[_Table, set[tuple[str, str]]] = defaultdict(set)
     for one in told:
-        like += [(_output(one, ledger), _called(name, one, ledger)) for name in one.made.filling.like]
+        output = _output(one, ledger)
+        like[output].update(_called(name, one, ledger) for name in one.made.filling.like)
+        if one.made.emptied:
+            renamed[output].update(_renamed(one.made))
         for column, constant in one.made.filling.rules:
-            rules[_output(one, ledger)][column.lower()].add((column, constant))
-        if one.made.effect is Effect.SCHEMA and one.made.makes:
-            defined.add(_output(one, ledger))
-    _taken_over(rules, like)
+            rules[output][column.lower()].add((column, constant))
+        if one.made.makes:
+            (defined if one.made.effect is Effect.SCHEMA else named).add(output)
+    for view, several in views.items():
+        like[view].update(*(one.same for one in several))
+    _taken_over(rules, like, renamed, views)
     counted = any(one.made.filling.counts and one.made.filling.brings for one in told)
     nulls = _nulls(told, rules, ledger) if rules and counted else frozenset[_Column]()
     result = []
@@ -45,7 +53,8 @@ def filled_by_tables(told: Sequence[Told], ledger: Ledger) -> list[Told]:
             output = _output(one, ledger)
             empty = _copied(one, nulls, ledger) if filling.counts and nulls else set()
             brings = [[column for column in way if column not in empty] for way in filling.brings]
-            filled = _filled(brings, filling.left, rules.get(output, {}), known=output in defined)
+            known = bool(filling.left) and _known(output, defined, named, like)
+            filled = _filled(brings, filling.left, rules.get(output, {}), known=known)
             one = replace(one, filled=tuple(sorted(filled.union(filling.made))))
         result.append(one)
     return result
@@ -97,12 +106,72 @@ def _copied(one: Told, nulls: frozenset[_Column], ledger: Ledger) -> set[str]:
     }
 
 
-def _taken_over(rules: dict[_Table, _Rules], like: Sequence[tuple[_Table, _Table]]) -> None:
-    """A table has the rules of those that it was made like, and of those that these were made like."""
-    for _ in like:
-        for table, origin in like:
-            for column, found in list(rules[origin].items()):
-                rules[table][column] |= found
+def _renamed(made: StatementLineage) -> Iterator[tuple[str, str]]:
+    """Former names, in lower case, and new ones of the columns that a statement renames."""
+    for edge in made.edges:
+        (table, old), (_, new) = edge.source, edge.target
+        if table == made.output and old.lower() in made.emptied and edge.subtype is Subtype.IDENTITY:
+            yield old.lower(), new
+
+
+def _taken_over(
+    rules: dict[_Table, _Rules],
+    like: Mapping[_Table, set[_Table]],
+    renamed: Mapping[_Table, set[tuple[str, str]]],
+    views: Views,
+) -> None:
+    """A table has the rules of those that it was made like or took the name of, and so on; a column those of its former
+    names, and one of a view those of what it shows.
+    """
+    grows = bool(rules)
+    while grows:
+        found = [
+            (table, column, rule)
+            for table, origins in like.items()
+            for origin in origins & rules.keys()
+            for column, ruled in rules[origin].items()
+            for rule in ruled
+        ]
+        found += [
+            (table, new.lower(), (new, constant))
+            for table in renamed.keys() & rules.keys()
+            for old, new in renamed[table]
+            for _, constant in rules[table].get(old, ())
+        ]
+        found += [
+            (view, name, (one.names[name], constant))
+            for view, several in views.items()
+            for one in several
+            for name, shown in one.shows.items()
+            for column in shown
+            for _, constant in rules.get(column.dataset, {}).get(column.column.lower(), ())
+        ]
+        fresh = [(table, column, rule) for table, column, rule in found if rule not in rules[table][column]]
+        for table, column, rule in fresh:
+            rules[table][column].add(rule)
+        grows = bool(fresh)
+
+
+def _known(table: _Table, defined: set[_Table], named: set[_Table], like: Mapping[_Table, set[_Table]]) -> bool:
+    """Whether the definitions of a table are all read: also of those that it was made like or took the name of.
+
+    named: tables that came about by that alone, which is no definition where names go round in a circle.
+    """
+    return all(
+        one in defined or (one in named and like.get(one) and one not in _origins(one, like))
+        for one in {table, *_origins(table, like)}
+    )
+
+
+def _origins(table: _Table, like: Mapping[_Table, set[_Table]]) -> set[_Table]:
+    """The tables that a table was made like or took the name of, and so on."""
+    found: set[_Table] = set()
+    waiting = [table]
+    while waiting:
+        fresh = like.get(waiting.pop(), set()) - found
+        found |= fresh
+        waiting += fresh
+    return found
 
 
 def _output(one: Told, ledger: Ledger) -> _Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import sqlglot
 from sqlglot import exp
@@ -87,17 +88,27 @@ def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
     query.findings.tables[source] = None
     relation: Relation = query.lookup(source)
     fields: list[Field] = list(relation.fields)
+    like = (source,) if effect in (Effect.CLONE, Effect.RENAME) else ()
     if relation.open and query.names.columns(target):
         fields = [f for c, _ in query.names.columns(target) if (f := relation.get(c)) is not None]
-        return Draft(effect, target, fields)
+        return Draft(effect, target, fields, like=like)
     known = {c.lower() for c, _ in query.names.columns(target)}
     if effect is Effect.APPEND and known and is_place(source) and any(f.name.lower() not in known for f in fields):
         query.findings.doubt(f"the files of {source} have columns that {target} has not")
     unknown = tuple(dict.fromkeys(relation.bases()))
     for table in unknown:
         query.findings.doubt(f"the columns of {table} are not known: give its schema")
-    like = (source,) if effect is Effect.CLONE else ()
     return Draft(effect, target, fields, unknown, like=like)
+
+
+def _renamed(query: Query, old: str, new: str) -> Draft:
+    """A table has another name: what is known of it goes along."""
+    draft = whole(query, Effect.RENAME, old, new)
+    query.names.learn(new, query.names.columns(old))
+    query.names.compute(new, query.names.computed(old))
+    query.names.fill(new, query.names.filled(old))
+    query.names.forget(old)
+    return draft
 
 
 def _laid(query: Query, place: str, target: str, fixed: Sequence[tuple[str, str]]) -> Draft:
@@ -143,17 +154,15 @@ def _choose(query: Query, move: Move, draft: Draft) -> None:
 
 def moved(query: Query, move: Move) -> Draft:
     """A whole table's columns come to another table or folder."""
-    draft = whole(query, move.effect, _table(query, move.source), _table(query, move.target))
+    source, target = _table(query, move.source), _table(query, move.target)
+    if move.effect is Effect.RENAME:
+        return _renamed(query, source, target)
+    draft = whole(query, move.effect, source, target)
     draft.fixed = list(move.fixed)
+    if move.swapped:
+        draft.like = (source,)
     if move.effect is Effect.CHANGE:
         _choose(query, move, draft)
-    if move.effect is Effect.RENAME and draft.output is not None:
-        old = _table(query, move.source)
-        query.names.learn(draft.output, query.names.columns(old))
-        query.names.compute(draft.output, query.names.computed(old))
-        query.names.fill(draft.output, query.names.filled(old))
-        draft.rules = query.names.filled(old)
-        query.names.forget(old)
     return draft
 
 
@@ -284,7 +293,7 @@ def _at_its_place(columns: list[tuple[str, str]], column: exp.ColumnDef) -> list
 
 def altered(query: Query, node: exp.Alter) -> Draft:
     """ALTER TABLE: a rename carries everything along, a renamed column its values; added columns are empty."""
-    actions = node.args.get("actions") or []
+    actions = sorted(node.args.get("actions") or [], key=lambda action: isinstance(action, exp.AlterRename))
     if node.this is None and actions and all(isinstance(a, exp.AlterSession) for a in actions):
         return Draft(Effect.NONE, None)  # a setting of the session
     target = query.target(node.this)
@@ -298,14 +307,11 @@ def altered(query: Query, node: exp.Alter) -> Draft:
     left: list[str] = []
     for action in actions:
         if isinstance(action, exp.AlterRename):
-            new = query.names.of(_beside(node.this, action.this))
-            draft = whole(query, Effect.RENAME, target, new)
-            query.names.learn(new, known)
-            query.names.compute(new, query.names.computed(target))
-            query.names.fill(new, query.names.filled(target))
-            draft.rules = query.names.filled(target)
-            query.names.forget(target)
-            return draft
+            if known:
+                query.names.learn(target, known)
+            query.names.fill(target, (*query.names.filled(target), *rules))
+            draft = _renamed(query, target, query.names.of(_beside(node.this, action.this)))
+            return replace(draft, fields=[*draft.fields, *renamed], rules=tuple(rules), left=left)
         new_name = _new_name(action)
         if new_name:
             old = _old_name(action)

@@ -17,7 +17,7 @@ from pii_tracer.model.datasets import Access, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.number_keys import can_be_one
 from pii_tracer.model.plan import Gap
-from planners.locate.edge_effects import along, value_edges
+from planners.locate.edge_effects import along, joined_tables, value_edges
 from planners.locate.foreign.constant_values import fills_with
 from planners.locate.foreign.generated_values import makes
 from planners.locate.identifier_traces import Trace
@@ -58,11 +58,10 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
         )
         others = [f"{world.title_of(source.dataset)}.{source.column}" for source in sorted(unknown)]
         others += [f"values that {where} makes or writes itself" for where in sorted(rivals.makers)]
-        silent = rivals.silent.union(_silent(found, world, carriage.dataset, column))
-        others += [f"something that the job {job} does not report" for job in sorted(silent)]
+        others += [f"something that the job {job} does not report" for job in sorted(rivals.silent)]
         others += _shared(found, derived)
         if others:
-            named = unknown or {ColumnId(dataset=carriage.dataset, column=column)} if silent else unknown
+            named = unknown or {ColumnId(dataset=carriage.dataset, column=column)} if rivals.silent else unknown
             gaps.append(
                 Gap(
                     id=f"gap-foreign_keys-{slug(title(state))}-{slug(column)}",
@@ -130,6 +129,7 @@ class _Rivals:
             self._note_makers(at, (name, *former), places, jobs, edges)
             self._note_schema(at, name, edges)
             self.silent.update(self._untold(at, [job for job in jobs if at != dataset or not job.inputs]))
+            self.silent.update(_silent(self.found, self.world, at, name))
             for edge in edges:
                 if (edge.source, name.lower()) in joined or edge.source.dataset == at:
                     continue
@@ -251,18 +251,33 @@ def _silent(found: Survey, world: World, dataset: DatasetId, column: str) -> lis
     for edge in value_edges(world.graph.edges_into(dataset)):
         for job in {evidence.job for evidence in edge.evidence if evidence.job} - spoken:
             filled[job][edge.target.column.lower()].add(edge)
-    return sorted(job for job, told in filled.items() if _leaves_open(found, dataset, told, column))
+    return sorted(
+        job
+        for job, told in filled.items()
+        if _leaves_open(found, dataset, told, column, joined_tables(world.graph, dataset, {job}))
+    )
 
 
-def _leaves_open(found: Survey, dataset: DatasetId, told: Mapping[str, Collection[Edge]], column: str) -> bool:
-    """Whether rows may come with something in a column that a run does not tell. told: its edges, by column."""
+def _leaves_open(
+    found: Survey,
+    dataset: DatasetId,
+    told: Mapping[str, Collection[Edge]],
+    column: str,
+    joined: Collection[DatasetId],
+) -> bool:
+    """Whether rows may come with something in a column that a run does not tell. told: its edges, by column.
+
+    Several tables in one column are the branches of a UNION, where one of them goes in unchanged. Otherwise they may be
+    in an expression of a join, if that is told. joined: the tables of joins.
+    """
     here = {edge.source.dataset for edge in told.get(column.lower(), ())}
     if not here:
         sources = {edge.source.dataset for edges in told.values() for edge in edges}
         return dataset not in sources and sources.isdisjoint(found.carriages)
     for edges in told.values():
-        branches = {edge.source.dataset for edge in edges if edge.subtype is Subtype.IDENTITY}
-        if branches & here and not branches - {dataset} <= here | found.carriages.keys():
+        tables = {edge.source.dataset for edge in edges}
+        united = any(edge.subtype is Subtype.IDENTITY for edge in edges) or not tables <= set(joined)
+        if united and tables & here and not tables - {dataset} <= here | found.carriages.keys():
             return True
     return False
 

@@ -331,6 +331,11 @@ def test_several_tables_in_one_column_are_a_union_unless_a_join_is_told(
     assert told_by_events(*SEVERAL, joined=joined).carries is carries
 
 
+def test_several_tables_are_a_union_where_one_goes_in_unchanged() -> None:
+    told = (*SEVERAL, edge("prod.users.alias", "prod.out.c2", "one"))
+    assert told_by_events(*told, joined=("prod.users.alias", "prod.claims.claim_no")).carries is UNKNOWN
+
+
 def test_a_key_beside_something_computed_is_not_in_every_row() -> None:
     found = told_by_events(
         edge("prod.users.user_id", "prod.out.c1", "one"),

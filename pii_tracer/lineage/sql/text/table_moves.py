@@ -23,7 +23,7 @@ class Move:
 
     only, without: the columns of the source that come, or that do not, where the statement lists them. versions: what
     says since when a row of the target holds, where it keeps versions; empty if it keeps none. fixed: the columns of
-    the partition that comes, with their constants.
+    the partition that comes, with their constants. swapped: whether the definitions of both go along with the rows.
     """
 
     effect: Effect
@@ -33,6 +33,7 @@ class Move:
     without: tuple[str, ...] = ()
     versions: str = ""
     fixed: tuple[tuple[str, str], ...] = ()
+    swapped: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class _Form:
     """(source, target) groups of the pattern."""
     dialects: frozenset[str] | None
     """Where it is written so; None: everywhere."""
+
+    @property
+    def swaps(self) -> bool:
+        """Whether two tables take each other's name. Where rows are appended, partitions change their table."""
+        return len(self.ways) > 1 and self.effect is Effect.REPLACE
 
 
 def _form(pattern: str, effect: Effect, *ways: tuple[str, str], dialects: frozenset[str] | None = None) -> _Form:
@@ -153,7 +159,7 @@ def moves_of(text: str, dialect: str) -> tuple[Move, ...] | None:
         if found:
             names = {k: v for k, v in found.groupdict().items() if v is not None}
             fixed = tuple((one["column"], one["value"]) for one in _FIXED.finditer(names.get("part", "")))
-            moves = [Move(form.effect, names[a], names[b], fixed=fixed) for a, b in form.ways]
+            moves = [Move(form.effect, names[a], names[b], fixed=fixed, swapped=form.swaps) for a, b in form.ways]
             return tuple(_listed(move, text[found.end() :]) for move in moves)
     for name, conversion in _conversions():
         if found := conversion.match(text):

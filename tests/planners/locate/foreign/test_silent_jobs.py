@@ -198,3 +198,69 @@ def test_statements_of_files_explain_any_job() -> None:
 def test_and_the_keys_of_what_is_made_of_that_table_are_doubtful_too() -> None:
     """The gap of a table on the way is not shown where nothing of the persons is in it any more."""
     assert doubts(THROUGH, event(named("prod.a"), inputs=[named("prod.shops")])) == ("no_columns", "foreign_keys")
+
+
+Told = tuple[str, str, str]
+"""A table, its column and the subtype of what of it goes into a column."""
+THE_KEY: Told = ("prod.users", "user_id", "IDENTITY")
+
+
+def of_columns(*joined: str, table: str = "prod.out", **columns: list[Told]) -> dict[str, Any]:
+    """A run that tells the columns of a table, with a join of the columns `w` of tables."""
+
+    def field(name: str, column: str, kind: str, subtype: str) -> dict[str, Any]:
+        transformations = [{"type": kind, "subtype": subtype}]
+        return {**dataset(name).model_dump(), "field": column, "transformations": transformations}
+
+    fields = {
+        column: {"inputFields": [field(name, source, "DIRECT", subtype) for name, source, subtype in told]}
+        for column, told in columns.items()
+    }
+    lineage = {"fields": fields, "dataset": [field(name, "w", "INDIRECT", "JOIN") for name in joined]}
+    read = sorted({name for told in columns.values() for name, _, _ in told} - {table})
+    return event(named(table, columnLineage=lineage), inputs=[named(name) for name in read])
+
+
+UNITED: dict[str, list[Told]] = {
+    "unchanged": [("prod.users", "w", "IDENTITY"), ("prod.shops", "w", "IDENTITY")],
+    "the other one changed": [("prod.users", "w", "IDENTITY"), ("prod.shops", "w", "TRANSFORMATION")],
+    "the keys' one changed": [("prod.users", "w", "TRANSFORMATION"), ("prod.shops", "w", "IDENTITY")],
+    "both changed": [("prod.users", "w", "TRANSFORMATION"), ("prod.shops", "w", "TRANSFORMATION")],
+    "one summed": [("prod.users", "w", "TRANSFORMATION"), ("prod.shops", "shop_id", "AGGREGATION")],
+}
+
+
+@pytest.mark.parametrize("told", UNITED.values(), ids=UNITED)
+def test_a_branch_of_a_union_may_count_what_it_does_not_tell(told: list[Told]) -> None:
+    assert doubts("SELECT 1;", of_columns(id=[THE_KEY], w=told)) == ("foreign_keys",)
+
+
+def test_so_may_one_that_fills_a_table_on_the_way() -> None:
+    sql = "INSERT INTO prod.out SELECT id, w FROM prod.a;"
+    united = of_columns(table="prod.a", id=[THE_KEY], w=UNITED["the other one changed"])
+    assert doubts(f"CREATE TABLE prod.a (id BIGINT, w STRING); {sql}", united) == ("foreign_keys",)
+
+
+def test_an_expression_of_a_join_that_is_told_is_no_union() -> None:
+    both = UNITED["both changed"]
+    assert doubts("SELECT 1;", of_columns("prod.users", "prod.shops", id=[THE_KEY], w=both)) == ()
+    for joined in (["prod.users"], ["prod.shops", "prod.visits"]):
+        assert doubts("SELECT 1;", of_columns(*joined, id=[THE_KEY], w=both)) == ("foreign_keys",)
+
+
+def test_a_branch_that_is_unchanged_is_one_also_beside_a_join() -> None:
+    """The listener tells the columns of the expression: of a join, and of the branch that is united with it."""
+    told = of_columns("prod.users", "prod.shops", id=[THE_KEY], w=UNITED["the other one changed"])
+    assert doubts("SELECT 1;", told) == ("foreign_keys",)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [("prod.users", "w", "TRANSFORMATION"), ("prod.users", "city", "TRANSFORMATION")],
+        [("prod.users", "w", "IDENTITY"), ("prod.out", "w", "IDENTITY")],
+        [("prod.shops", "w", "TRANSFORMATION")],
+    ],
+)
+def test_what_comes_of_one_table_is_no_union(told: list[Told]) -> None:
+    assert doubts("SELECT 1;", of_columns(id=[THE_KEY], w=told)) == ()
