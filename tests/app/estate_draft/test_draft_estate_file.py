@@ -224,6 +224,42 @@ def test_no_password_gets_into_a_draft(
     assert not (tmp_path / "pii-tracer.yaml").exists()
 
 
+def test_a_place_in_s3_that_holds_nothing_is_refused(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A misspelled bucket would become an estate without persons."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", world.endpoint_url)
+    words = ["init", str(tmp_path / "d"), "--state", str(tmp_path / "d" / "state"), "--region", REGION]
+    bucket = world.new("nothing")
+    for place, said in (("s3://no-such-bucket-here/lake", "NoSuchBucket"), (f"s3://{bucket}/lake", "no object lies")):
+        assert cli([*words, "--discover", place]) == ExitCode.USAGE
+        told = capsys.readouterr().err
+        assert said in told
+        assert place in told
+    assert not (tmp_path / "d").exists()
+
+
+def test_files_that_are_here_stop_before_anything_is_read(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", world.endpoint_url)
+    words = ["init", str(tmp_path), "--state", str(tmp_path / "state")]
+    assert cli(words) == ExitCode.DONE
+    assert cli([*words, "--discover", "s3://no-such-bucket-here", "--region", REGION]) == ExitCode.USAGE
+    told = capsys.readouterr().err
+    assert "the estate file is here already; nothing was read" in told
+    assert "name another folder" in told
+
+
+def test_an_endpoint_without_a_store_that_it_is_for_is_refused(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["init", str(lake / "one"), "--state", str(lake / "one/state"), "--endpoint", "http://127.0.0.1:1"]
+    assert cli([*words, "--discover", str(lake / "lake")]) == ExitCode.USAGE
+    assert "AWS_ENDPOINT_URL_GLUE" in capsys.readouterr().err
+    assert not (lake / "one").exists()
+
+
 def test_tables_of_a_bucket_are_declared(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
