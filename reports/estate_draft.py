@@ -178,6 +178,9 @@ def _lines(draft: DraftLike) -> Iterator[str]:
     yield "lineage:"
     for kind, what in (("events", "OpenLineage events: NDJSON files or folders"), ("sql", "SQL files or folders")):
         yield f"  {kind}: {_word(list(draft.places.lineage.get(kind, ())))}   # {what}"
+    if draft.places.lineage.get("sql"):
+        yield "  # dialect: athena   # the SQL files are read as Spark's: if they are of another engine, take this in"
+        yield "  # and name it: athena, trino, bigquery, snowflake, redshift, postgres …"
     if projects := draft.places.lineage.get("dbt"):
         yield f"  dbt: {_word(list(projects))}"
     yield "subjects:"

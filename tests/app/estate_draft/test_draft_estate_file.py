@@ -87,6 +87,9 @@ def test_lineage_is_told_apart(lake: Path) -> None:
     words = [word for name in ("jobs", "events.ndjson", "shop") for word in ("--lineage", str(lake / name))]
     estate = made(lake, "--discover", str(lake / "lake"), *words)
     assert (estate.lineage.sql, estate.lineage.events, estate.lineage.dbt) == (("jobs",), ("events.ndjson",), ("shop",))
+    file = lake / "pii-tracer.yaml"
+    file.write_text(file.read_text().replace("  # dialect: athena", "  dialect: athena"))
+    assert load_estate(file).lineage.dialect == "athena", "the comment is a line to take in"
 
 
 def test_a_dbt_project_without_a_manifest_says_how_to_make_it(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
