@@ -65,7 +65,7 @@ def _refuse_unseen_s3(estate: Estate, root: str) -> None:
     except StoreError as error:
         raise UsageError(str(error.what), where=root, todo=error.todo) from None
     if there is None:
-        raise UsageError("no object lies there", where=root, todo=f"correct the name: {store.name} has nothing below it")
+        raise UsageError("no object lies there", where=root, todo="correct the name of the bucket or folder")
 
 
 def unseen(name: str, places: Places, roots: Sequence[str]) -> list[str]:

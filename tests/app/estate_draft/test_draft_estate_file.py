@@ -254,9 +254,7 @@ def test_files_that_are_here_stop_before_anything_is_read(
     assert "name another folder" in told
 
 
-def test_an_endpoint_without_a_store_that_it_is_for_is_refused(
-    lake: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_endpoint_without_a_store_that_it_is_for_is_refused(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["init", str(lake / "one"), "--state", str(lake / "one/state"), "--endpoint", "http://127.0.0.1:1"]
     assert cli([*words, "--discover", str(lake / "lake")]) == ExitCode.USAGE
     assert "AWS_ENDPOINT_URL_GLUE" in capsys.readouterr().err
