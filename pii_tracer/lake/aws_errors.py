@@ -49,7 +49,5 @@ def remedy(code: str, rights: str) -> str:
     if "Throttl" in code or code in ("RequestLimitExceeded", "SlowDown"):
         return ": AWS takes no more requests now; run the command again later"
     if code in _FAILED or (code.isdigit() and code.startswith("5")):
-        return (
-            ": the server does not answer this call, so rights change nothing; ask who runs it whether it has the call"
-        )
+        return ": the server does not answer this call, so rights change nothing; ask who runs it why"
     return ""

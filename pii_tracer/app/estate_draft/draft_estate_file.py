@@ -22,7 +22,7 @@ from pii_tracer.app.estate_draft.places_of_catalogs import (
 from pii_tracer.app.estate_draft.store_sections import refuse_unknown, refuse_unused
 from pii_tracer.app.estate_draft.table_samples import sampled_tables
 from pii_tracer.app.estate_draft.unfinished_estate import Declared, Say, look, unfinished_estate
-from pii_tracer.app.estate_draft.unnamed_tables import unnamed_tables, without_persons
+from pii_tracer.app.estate_draft.unnamed_tables import lacking_catalogs, unnamed_tables, without_persons
 from pii_tracer.common import plugins
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import GROUP, CatalogType
@@ -93,6 +93,7 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
             f"{counted(apart, 'table')} in folders whose names look like mails, phones or numbers of persons: declare"
             " them at places without such names"
         )
+    notes += lacking_catalogs(found, (*places.roots, *places.in_stores))
     uncompiled = tuple(project for project in places.lineage.get("dbt", ()) if not _is_compiled(base / project))
     lineage, declared = _named(name, places, warehouses, unnamed, uncompiled, found, base, say)
     if warehouses and lineage.unknown:

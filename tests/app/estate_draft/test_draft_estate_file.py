@@ -271,6 +271,7 @@ def test_tables_of_a_bucket_are_declared(
     options = {**access, "AWS_ALLOW_HTTP": "true", "AWS_CONDITIONAL_PUT": "etag"}
     write_deltalake(f"s3://{bucket}/lake/crm/customers", USERS, storage_options=options)
     world.client().put_object(Bucket=bucket, Key="lake/exports/calls/day=1/c.csv", Body=b"CustomerID,n\n71234501,60\n")
+    world.client().put_object(Bucket=bucket, Key="lake/ice/members/metadata/v1.metadata.json", Body=b"{}")
     estate = made(tmp_path, "--discover", f"s3://{bucket}/lake", "--region", REGION, "--name", "shop")
     assert {(t.name, t.format.value, t.location) for t in estate.catalogs["spark_catalog"].tables} == {
         ("crm.customers", "delta", f"s3://{bucket}/lake/crm/customers"),
@@ -279,7 +280,11 @@ def test_tables_of_a_bucket_are_declared(
     assert yaml.safe_load((tmp_path / "pii-tracer.yaml").read_text())["s3"]["region"] == REGION
     [subject] = estate.subjects
     assert (subject.source, [t.table for t in subject.tables]) == ("crm.customers", ["exports.calls"])
-    assert "71234501" not in (tmp_path / "pii-tracer.yaml").read_text() + capsys.readouterr().err
+    note = f"1 Iceberg table (s3://{bucket}/lake/ice/members) needs a catalog, and none names it"
+    assert f"# look at this: {note}" in (tmp_path / "pii-tracer.yaml").read_text()
+    said = capsys.readouterr()
+    assert f"{note}: run this command again with its catalog" in said.out
+    assert "71234501" not in (tmp_path / "pii-tracer.yaml").read_text() + said.err
 
 
 def test_archives_are_of_the_table_that_they_are_called_as(
