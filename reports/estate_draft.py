@@ -191,8 +191,8 @@ def _lines(draft: DraftLike) -> Iterator[str]:
         entry = {name: getattr(archive, name) for name in ("name", "of", "bucket", "prefix")}
         yield f"  - {_word({**entry, 'format': str(archive.format)})}   # {visible(archive.why)}"
     if draft.writers:
-        yield "# the jobs that the lineage names. When they are stopped for an erasure, take in the line. Without it, each"
-        yield "# Delta table in S3 is a gap (`unguarded_commits`), and time travel cannot be ended at once:"
+        yield "# the jobs that the lineage names. When they are stopped for an erasure, take in the line. Without it,"
+        yield "# each Delta table in S3 is a gap (`unguarded_commits`), and time travel cannot be ended at once:"
         yield f"# writers: {_word([{'job': job, 'stopped': True} for job in draft.writers])}"
     yield "# archives, backups, kafka, vaults, holds: name what you have (docs/estate-file.md); they are not looked for"
 

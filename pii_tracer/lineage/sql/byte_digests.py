@@ -6,6 +6,8 @@ would be the text of a text. A hash whose bytes are stored as they are becomes `
 
 from __future__ import annotations
 
+from typing import cast
+
 from sqlglot import exp
 
 _PRESTO = frozenset({"presto", "trino", "athena", "dune"})
@@ -27,9 +29,9 @@ def with_hex_digests(node: exp.Expression, dialect: str) -> exp.Expression:
     for digest in list(node.find_all(*kinds)):
         length = digest.args.get("length")
         text = _TEXTS[type(digest)](this=_hashed(digest.this, dialect), **({"length": length} if length else {}))
-        around = digest.parent
+        around = cast("exp.Expression | None", digest.parent)
         while isinstance(around, exp.Paren):
-            around = around.parent
+            around = cast("exp.Expression | None", around.parent)
         written = _written(around, text)
         if around is not None and written is not None:
             around.replace(written)
@@ -53,13 +55,13 @@ def _written(around: exp.Expression | None, digest: exp.Expression) -> exp.Expre
 
 def _hashed(value: exp.Expression, dialect: str) -> exp.Expression:
     """The text whose bytes in UTF-8 are hashed; the value itself where its bytes may be others."""
-    to = value.args.get("to")
+    inner = value
     if isinstance(value, exp.Encode) and value.text("charset").lower() in _UTF_8:
-        return value.this
-    if isinstance(value, exp.Anonymous) and value.name.lower() == "convert_to" and len(value.expressions) == 2:
+        inner = value.this
+    elif isinstance(value, exp.Anonymous) and value.name.lower() == "convert_to" and len(value.expressions) == 2:
         text, charset = value.expressions
-        return text if charset.name.lower() in _UTF_8 else value
+        inner = text if charset.name.lower() in _UTF_8 else value
     # PostgreSQL reads backslashes in such a cast
-    if isinstance(value, exp.Cast) and dialect in {*_PRESTO, "bigquery"} and to.this in _BINARY:
-        return value.this
-    return value
+    elif isinstance(value, exp.Cast) and dialect in {*_PRESTO, "bigquery"} and value.to.this in _BINARY:
+        inner = value.this
+    return inner
