@@ -192,7 +192,7 @@ def _lines(draft: DraftLike) -> Iterator[str]:
         yield f"  - {_word({**entry, 'format': str(archive.format)})}   # {visible(archive.why)}"
     if draft.writers:
         yield "# the jobs that the lineage names. When they are stopped for an erasure, take in the line. Without it,"
-        yield "# each Delta table in S3 is a gap (`unguarded_commits`), and time travel cannot be ended at once:"
+        yield "# tables in S3 can be gaps (`unguarded_commits`), and time travel cannot be ended at once:"
         yield f"# writers: {_word([{'job': job, 'stopped': True} for job in draft.writers])}"
     yield "# archives, backups, kafka, vaults, holds: name what you have (docs/estate-file.md); they are not looked for"
 
