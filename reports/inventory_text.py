@@ -26,7 +26,9 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
     for state in inventory.tables:
         rows = "" if state.rows is None else f"{state.rows:,}"
         name = state.table or state.location
-        kept = "; ".join(filter(None, (_keeps(state), *beside.pop(state.location.rstrip("/"), ()))))
+        told = beside.pop(state.location.rstrip("/"), None)
+        where = f"in {state.location}" if told is not None and state.table else ""
+        kept = "; ".join(filter(None, (_keeps(state), where, *(told or ()))))
         table.add_row(_text(name), state.format.value, rows, f"{state.files:,}", f"{state.bytes:,}", _text(kept))
     for objects in inventory.objects:
         if (told := beside.pop(objects.location.rstrip("/"), None)) is None:

@@ -62,7 +62,7 @@ def test_a_place_in_s3_is_one_line_with_its_whole_name() -> None:
         print_inventory(Inventory(tables=(state,), objects=(objects,), remote=(place, bare), gaps=()))
     lines = [" ".join(line.split()) for line in out.getvalue().splitlines() if line.strip()]
     assert lines[1:] == [
-        f"{name} parquet 3 0 0 1 noncurrent version; DEEP_ARCHIVE",
+        f"{name} parquet 3 0 0 in s3://b/lake/customers; 1 noncurrent version; DEEP_ARCHIVE",
         "s3://b/lake objects 1 5 in S3, of a root",
         "no gaps",
     ]
