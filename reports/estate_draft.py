@@ -181,6 +181,9 @@ def _lines(draft: DraftLike) -> Iterator[str]:
     yield "lineage:"
     for kind, what in (("events", "OpenLineage events: NDJSON files or folders"), ("sql", "SQL files or folders")):
         yield f"  {kind}: {_word(list(draft.places.lineage.get(kind, ())))}   # {what}"
+    if draft.places.lineage.get("sql"):
+        yield "  # dialect: athena   # the SQL files are read as Spark's: if they are of another engine, take this in"
+        yield "  # and name it: athena, trino, bigquery, snowflake, redshift, postgres …"
     if projects := draft.places.lineage.get("dbt"):
         yield f"  dbt: {_word(list(projects))}"
     yield "subjects:"
@@ -191,7 +194,8 @@ def _lines(draft: DraftLike) -> Iterator[str]:
         entry = {name: getattr(archive, name) for name in ("name", "of", "bucket", "prefix")}
         yield f"  - {_word({**entry, 'format': str(archive.format)})}   # {visible(archive.why)}"
     if draft.writers:
-        yield "# the jobs that the lineage names. To end time travel at once, stop them, and take in the line:"
+        yield "# the jobs that the lineage names. When they are stopped for an erasure, take in the line. Without it,"
+        yield "# tables in S3 can be gaps (`unguarded_commits`), and time travel cannot be ended at once:"
         yield f"# writers: {_word([{'job': job, 'stopped': True} for job in draft.writers])}"
     yield "# archives, backups, kafka, vaults, holds: name what you have (docs/estate-file.md); they are not looked for"
 

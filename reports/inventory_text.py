@@ -13,34 +13,32 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.gap_remedies import REMEDIES
 from reports.escape import visible
 
+_ANY_WIDTH = 100_000
+
 
 def print_inventory(inventory: Inventory, console: Console | None = None) -> None:
     """Tables and object sets, then what could not be found or read."""
-    console = console or Console(highlight=False)
+    console = console or _console()
     table = Table("table", "format", "rows", "files", "bytes", "what keeps old data", box=None, header_style="bold")
     for column in (2, 3, 4):
         table.columns[column].justify = "right"
+    beside = _beside(inventory)
     for state in inventory.tables:
         rows = "" if state.rows is None else f"{state.rows:,}"
         name = state.table or state.location
-        table.add_row(
-            _text(name), state.format.value, rows, f"{state.files:,}", f"{state.bytes:,}", _text(_keeps(state))
-        )
+        told = beside.pop(state.location.rstrip("/"), None)
+        where = f"in {state.location}" if told is not None and state.table else ""
+        kept = "; ".join(filter(None, (_keeps(state), where, *(told or ()))))
+        table.add_row(_text(name), state.format.value, rows, f"{state.files:,}", f"{state.bytes:,}", _text(kept))
     for objects in inventory.objects:
-        old = sum(not v.latest for v in objects.versions)
-        kept = counted(old, "noncurrent version") if old else ""
-        if objects.replica_of:
-            kept = f"replica of {objects.replica_of}; {kept}".rstrip("; ")
-        told = (objects.default_retention and f"new objects locked: {objects.default_retention}", *objects.cold_tiers)
-        kept = "; ".join(part for part in (kept, *told, *objects.named_in) if part)
+        if (told := beside.pop(objects.location.rstrip("/"), None)) is None:
+            continue
         size = f"{sum(v.size for v in objects.versions):,}"
-        table.add_row(_text(objects.location), "objects", "", f"{len(objects.versions):,}", size, _text(kept))
+        count = f"{len(objects.versions):,}"
+        table.add_row(_text(objects.location), "objects", "", count, size, _text("; ".join(dict.fromkeys(told))))
     for place in inventory.remote:
-        if not place.unlisted:
-            old = sum(not v.latest for v in place.versions)
-            parts = [f"in S3, of {', '.join(place.tables)}" if place.tables else "in S3, of a root"]
-            parts += [counted(old, "noncurrent version")] if old else []
-            parts += [counted(len(place.uploads), "unfinished upload")] if place.uploads else []
+        if not place.unlisted and (told := beside.pop(str(place.location).rstrip("/"), None)) is not None:
+            parts = [f"in S3, of {', '.join(place.tables)}" if place.tables else "in S3, of a root", *told]
             size, kind = f"{sum(v.size for v in place.versions):,}", place.format.value if place.format else "objects"
             count = f"{len(place.versions):,}"
             table.add_row(_text(str(place.location)), kind, "", count, size, _text("; ".join(parts)))
@@ -82,6 +80,33 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         said.add(gap.kind)
     if not inventory.gaps:
         console.print("no gaps")
+
+
+def _console() -> Console:
+    """In a pipe, lines are as long as they have to be: whoever searches them finds whole names."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_ANY_WIDTH)
+
+
+def _beside(inventory: Inventory) -> dict[str, list[str]]:
+    """What keeps old data in places of S3, by place: one line says all of a place, whatever the inventory has of it."""
+    found: dict[str, list[str]] = {}
+    for objects in inventory.objects:
+        old = sum(not v.latest for v in objects.versions)
+        kept = counted(old, "noncurrent version") if old else ""
+        if objects.replica_of:
+            kept = f"replica of {objects.replica_of}; {kept}".rstrip("; ")
+        told = (objects.default_retention and f"new objects locked: {objects.default_retention}", *objects.cold_tiers)
+        parts = [part for part in (kept, *told, *objects.named_in) if part]
+        found.setdefault(objects.location.rstrip("/"), []).extend(parts)
+    for place in inventory.remote:
+        if not place.unlisted:
+            old = sum(not v.latest for v in place.versions)
+            parts = [counted(old, "noncurrent version")] if old else []
+            parts += [counted(len(place.uploads), "unfinished upload")] if place.uploads else []
+            known = found.setdefault(str(place.location).rstrip("/"), [])
+            known += [part for part in parts if part not in known]
+    return found
 
 
 def _text(name: str) -> Text:

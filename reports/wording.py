@@ -54,7 +54,7 @@ STRATEGIES = {
     Strategy.REBUILD: "rebuild from source",
     Strategy.RECOMPUTED: "computed again by its owner",
     Strategy.REWRITE_REF: "rewrite refs",
-    Strategy.RESTORE_REWRITE_ARCHIVE: "restore and rewrite",
+    Strategy.RESTORE_REWRITE_ARCHIVE: "rewrite the objects",
     Strategy.DELETE_VERSIONS: "delete versions",
     Strategy.DELETE_ARCHIVES: "delete whole archives",
     Strategy.DESTROY_KEY: "destroy the key",

@@ -10,6 +10,9 @@ from pathlib import Path
 from pii_tracer.app.settings import Settings
 from pii_tracer.model.errors import UsageError
 
+_ESTATE = "pii-tracer.yaml"
+_NAMES = (_ESTATE, "policy.yaml")
+
 
 @dataclass(frozen=True)
 class FirstEstate:
@@ -25,26 +28,38 @@ def write_first_estate(folder: Path, state: Path, estate: str | None = None) -> 
     estate: the text of the estate file; an example to be filled in where none is given.
 
     Raises:
-        UsageError: all is there already, or runs are there whose key is not.
+        UsageError: as `refuse_written`.
     """
     from pii_tracer.common.atomic_files import write_atomic
 
-    files = {folder / name: _template(name) for name in ("pii-tracer.yaml", "policy.yaml")}
-    settings = Settings(folder / "pii-tracer.yaml", state)
+    refuse_written(folder, state, drafted=estate is not None)
+    files = {folder / name: _template(name) for name in _NAMES}
+    settings = Settings(folder / _ESTATE, state)
     key = settings.key_file()
-    _refuse_init([*files, key], state)
-    if estate is not None and settings.estate_file.exists():
-        raise UsageError(
-            "the estate file is here already",
-            where=str(settings.estate_file),
-            todo="move it away, or name another folder",
-        )
     written = {path: not path.exists() for path in files}
     for path, text in files.items():
         if written[path]:
             write_atomic(path, (estate if estate and path == settings.estate_file else text).encode())
     settings.key(create=True)
     return FirstEstate(written, key)
+
+
+def refuse_written(folder: Path, state: Path, *, drafted: bool) -> None:
+    """Look whether the files of a first estate can be written. Nothing is written.
+
+    drafted: the estate file is made from what is there, so an older one cannot stay.
+
+    Raises:
+        UsageError: all is there already, or runs are there whose key is not; or an estate file is, and one is drafted.
+    """
+    settings = Settings(folder / _ESTATE, state)
+    if drafted and settings.estate_file.exists():
+        raise UsageError(
+            "the estate file is here already; nothing was read or written",
+            where=str(settings.estate_file),
+            todo="move it away, or name another folder: `pii-tracer init FOLDER --discover …`",
+        )
+    _refuse_init([*(folder / name for name in _NAMES), settings.key_file()], state)
 
 
 def _template(name: str) -> str:

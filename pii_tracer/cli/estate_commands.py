@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option("--hdfs-user", help="whom HDFS takes the requests for; NAME@REALM for Kerberos  [default: as Hadoop's]")
 @click.option("--hdfs-ca", metavar="FILE", help="certificates of who signs those of HDFS's servers")
-@click.option("--endpoint", metavar="ADDRESS", help="of gs:// and abfss:// stores  [default: the provider's own]")
+@click.option("--endpoint", metavar="ADDRESS", help="of gs:// and abfss:// stores; of S3 and Glue: AWS_ENDPOINT_URL")
 @click.option("--name", default="my-lakehouse", show_default=True, help="of the estate, with --discover")
 def init(
     folder: Path,
@@ -59,8 +59,9 @@ def init(
       pii-tracer init --discover /data/lake --discover thrift://metastore.internal:9083
     """
     from pii_tracer.app.estate_draft.store_sections import Reach
-    from pii_tracer.app.first_estate import write_first_estate
+    from pii_tracer.app.first_estate import refuse_written, write_first_estate
 
+    refuse_written(folder, state, drafted=bool(places))
     reach = Reach(webhdfs, hdfs_user, hdfs_ca, endpoint)
     drafted = _draft(folder, places, warehouse, lineage, region, reach, name) if places else None
     made = write_first_estate(folder, state, drafted)

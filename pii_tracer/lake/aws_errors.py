@@ -18,6 +18,11 @@ _INVALID = frozenset(
     }
 )
 
+_FAILED = frozenset(
+    {"InternalError", "InternalFailure", "InternalServerError", "InternalServiceException", "NotImplemented",
+     "ServiceUnavailable", "UnknownOperationException"}
+)  # fmt: skip
+
 
 def error_code(error: Exception) -> str:
     """The code of a refusal alone, or the kind of a failure without an answer: messages can repeat outside values.
@@ -30,12 +35,19 @@ def error_code(error: Exception) -> str:
     return type(error).__name__
 
 
+def is_refusal(code: str) -> bool:
+    """Whether an account lacks a right. Other failures have other causes."""
+    return code in _REFUSED
+
+
 def remedy(code: str, rights: str) -> str:
     """What the owner does about a refusal, behind a colon; nothing for other failures. rights: that are needed."""
-    if code in _REFUSED:
+    if is_refusal(code):
         return f": grant the account {rights}"
     if code.startswith("Expired") or code in _INVALID:
         return ": its credentials are not valid, or not any more; get new ones and run the command again"
     if "Throttl" in code or code in ("RequestLimitExceeded", "SlowDown"):
         return ": AWS takes no more requests now; run the command again later"
+    if code in _FAILED or (code.isdigit() and code.startswith("5")):
+        return ": the server does not answer this call, so rights change nothing; ask who runs it why"
     return ""

@@ -71,7 +71,10 @@ REMEDIES: Mapping[str, str] = {
         "Wait until the watermark drops the person's state. Or start the query with a new checkpoint after the "
         "erasure, and remove the old checkpoint."
     ),
-    GapKind.CATALOG_UNREADABLE: "Correct the address and the rights. `pii-tracer doctor` checks each catalog.",
+    GapKind.CATALOG_UNREADABLE: (
+        "Do what the gap says: correct the address or the rights. `pii-tracer doctor` checks each catalog. If the "
+        "server lacks a call, look there by other means, and waive the gap."
+    ),
     GapKind.UNKNOWN_CATALOG: (
         "Declare the other catalog under `catalogs`, or erase the person in the other system. If the catalog "
         "belongs to somebody else, waive the gap."
@@ -114,8 +117,8 @@ REMEDIES: Mapping[str, str] = {
         "Copy each object onto itself without the value. If you waive the gap, the copy stays blocked."
     ),
     GapKind.BESIDE_UNREAD: (
-        "Give the planning account the right to read them. If only the account of the run has this right, waive "
-        "the gap."
+        "If the gap names a right, give it to the planning account. If only the account of the run has this right, "
+        "waive the gap."
     ),
     GapKind.OBJECT_NAMES: (
         "Rename them, and delete every version under the old names (hazard F2). If you waive the gap for a bare "

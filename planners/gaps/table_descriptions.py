@@ -14,9 +14,11 @@ from pii_tracer.scan.hits import stands_in
 from planners.formats.registry import planner_of
 from planners.gaps.copy_gap import gap_of
 from planners.locate.subject_survey import World
-from planners.step_drafts import CopyDraft, slug, whole_list
+from planners.step_drafts import CopyDraft, short_digest, slug, whole_list
 
 _STATEMENTS = "ALTER TABLE … UNSET TBLPROPERTIES, DROP CONSTRAINT, ALTER COLUMN … COMMENT"
+_SHOWN = 8
+"""Tables that a gap about many of them names."""
 
 
 def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
@@ -71,14 +73,26 @@ def _of_catalogs(world: World) -> Iterator[Gap]:
                 seen=whole_list(reason, one.texts),
                 evidence=f"{one.title}: ask its owner to remove the value ({one.remedy}), then plan again",
             )
-        if one.unread:
-            yield Gap(
-                id=f"gap-{GapKind.CATALOG_UNREADABLE}-texts-{name}",
-                dataset=None,
-                kind=GapKind.CATALOG_UNREADABLE,
-                reason=f"what the catalog keeps beside rows was not read: {', '.join(one.unread)}",
-                evidence=one.title,
-            )
+    yield from _unread_texts(world)
+
+
+def _unread_texts(world: World) -> Iterator[Gap]:
+    """One gap for each catalog and cause: a call that its server lacks fails for every table."""
+    titles: dict[tuple[str, str], list[str]] = {}
+    for one in world.catalogs:
+        for cause in one.unread:
+            titles.setdefault((one.title.partition(".")[0], cause), []).append(one.title)
+    for (catalog, cause), named in titles.items():
+        reason = f"what the catalog keeps beside rows was not read: {cause}"
+        more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+        yield Gap(
+            id=f"gap-{GapKind.CATALOG_UNREADABLE}-texts-{slug(catalog)}-{short_digest(cause)}",
+            dataset=None,
+            kind=GapKind.CATALOG_UNREADABLE,
+            seen=whole_list(reason, named),
+            reason=reason,
+            evidence=", ".join(named[:_SHOWN]) + more,
+        )
 
 
 def _todo(item: CopyDraft, told: Iterable[str]) -> str:

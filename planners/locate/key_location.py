@@ -373,7 +373,9 @@ def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage
 def _closes(walk: Walk, dataset: DatasetId) -> str:
     if any(e.expression is None and e.subtype is not Subtype.IDENTITY for e in walk.all_edges(dataset)):
         return "give the SQL of the job that writes it: events alone do not have the expression"
-    return "rebuild it from the erased source, declare the function an anonymiser, or let its job write the key too"
+    # a hash or a mask is pseudonymous, and so personal data still: no advice to declare it an anonymiser
+    declare = "" if any(e.masking for e in walk.all_edges(dataset)) else " declare the function an anonymiser,"
+    return f"rebuild it from the erased source,{declare} or let its job write the key too"
 
 
 def _uncomputable(columns: Mapping[str, ColumnCarriage]) -> set[str]:

@@ -17,6 +17,8 @@ from pii_tracer.lake.aws_errors import remedy
         ("NoCredentialsError", "get new ones"),
         ("SlowDown", "again later"),
         ("ThrottlingException", "again later"),
+        ("500", "the server does not answer this call"),
+        ("InternalFailure", "the server does not answer this call"),
     ],
 )
 def test_a_refusal_says_what_to_do(code: str, word: str) -> None:

@@ -57,7 +57,8 @@ def renamed(
         if others and not lacking and not {*taken, *made, *catalogs}.intersection(others):
             made |= {other: dict(entry) for other in others}
             notes.append(
-                f"the catalog {name} is {', '.join(others)} here, as it is called elsewhere: correct it if it is not"
+                f"the catalog {name} is {', '.join(others)} here, because the jobs or the catalog itself call it so:"
+                " correct it if they do not"
             )
             continue
         made[name] = dict(entry)

@@ -19,10 +19,10 @@ from pii_tracer.app.estate_draft.places_of_catalogs import (
     roots_of_catalogs,
     written,
 )
-from pii_tracer.app.estate_draft.store_sections import refuse_unknown
+from pii_tracer.app.estate_draft.store_sections import refuse_unknown, refuse_unused
 from pii_tracer.app.estate_draft.table_samples import sampled_tables
 from pii_tracer.app.estate_draft.unfinished_estate import Declared, Say, look, unfinished_estate
-from pii_tracer.app.estate_draft.unnamed_tables import unnamed_tables, without_persons
+from pii_tracer.app.estate_draft.unnamed_tables import lacking_catalogs, unnamed_tables, without_persons
 from pii_tracer.common import plugins
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import GROUP, CatalogType
@@ -94,6 +94,7 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
             f"{counted(apart, 'table')} in folders whose names look like mails, phones or numbers of persons: declare"
             " them at places without such names"
         )
+    notes += lacking_catalogs(found, (*places.roots, *places.in_stores))
     uncompiled = tuple(project for project in places.lineage.get("dbt", ()) if not _is_compiled(base / project))
     lineage, declared = _named(name, places, warehouses, unnamed, uncompiled, found, base, say)
     if warehouses and lineage.unknown:
@@ -159,6 +160,7 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
 
 def _seen(name: str, places: Places, base: Path, say: Say, notes: list[str]) -> tuple[Places, Inventory]:
     """The places with those that they lead to, and what is there."""
+    refuse_unused([*places.in_stores, *places.catalogs], places.reach)
     refuse_unseen(name, places)
     unfinished_estate(name, places)  # which refuses entries that lack something
     places = replace(places, catalogs=renamed(places.catalogs, by_themselves(places.catalogs, base), (), notes))
@@ -173,6 +175,7 @@ def _seen(name: str, places: Places, base: Path, say: Say, notes: list[str]) -> 
         notes += further
         found = look(unfinished_estate(name, places), base, say)
     refuse_unknown(places.hdfs, places.reach)
+    refuse_unused(places.object_stores, places.reach)
     return places, found
 
 

@@ -151,7 +151,8 @@ def _add(found: Places, kind: CatalogType, adapter: TableCatalog, given: dict[st
     while name in found.catalogs:
         name, number = f"{base}{number}", number + 1
     wants = warehouse is not None and "warehouse" in adapter.needed | adapter.optional
-    found.catalogs[name] = {"type": kind.value, **given, **({"warehouse": str(warehouse)} if wants else {})}
+    address = _aws_endpoint(kind.value) if "region" in given else {}
+    found.catalogs[name] = {"type": kind.value, **given, **address, **({"warehouse": str(warehouse)} if wants else {})}
 
 
 def _in_place(place: str) -> str:
@@ -177,14 +178,23 @@ def _from(path: Path, base: Path) -> str:
 
 def _s3(region: str | None) -> dict[str, str]:
     """How S3 is reached, as the estate file has it."""
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    return {"region": _region(region), **_aws_endpoint("s3")}
+
+
+def _aws_endpoint(service: str) -> dict[str, str]:
+    """The address of a service of AWS that the environment names, as the estate file has it.
+
+    It stays in the file: a shell without the variable would ask AWS itself.
+    """
+    own = f"AWS_ENDPOINT_URL_{service.upper()}"
+    endpoint = os.environ.get(own) or os.environ.get("AWS_ENDPOINT_URL")
     if endpoint and not re.match(WEB_ADDRESS, endpoint):
         raise UsageError(
-            "the address of S3 is no address with http or https, or holds a user or password",
-            where="AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL",
+            f"the address of {service} is no address with http or https, or holds a user or password",
+            where=f"{own} or AWS_ENDPOINT_URL",
             todo="name the address alone; credentials come from where boto3 looks for them",
         )
-    return {"region": _region(region), **({"endpoint_url": endpoint} if endpoint else {})}
+    return {"endpoint_url": endpoint} if endpoint else {}
 
 
 def _region(given: str | None) -> str:

@@ -19,7 +19,7 @@ from pii_tracer.lake.stores.object_places.protocol import versioned_store
 from pii_tracer.lake.stores.object_places.versions import VersionState
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError, UsageError
-from pii_tracer.model.locations import ObjectLocation, hdfs_location, is_hdfs, object_location
+from pii_tracer.model.locations import ObjectLocation, hdfs_location, is_hdfs, is_s3, object_location, s3_location
 from planners.draft.place_split import Cut, cut_place
 
 _NO_RIGHT = "AccessControlException"
@@ -27,12 +27,14 @@ _ASKS_KERBEROS = ("SecurityException", "HTTP 401")
 
 
 def refuse_unseen(name: str, places: Places) -> None:
-    """Look at each root in HDFS.
+    """Look at each root in HDFS and in S3.
 
     Raises:
-        UsageError: it is not there, or the NameNode does not show it.
+        UsageError: it is not there or empty, or the NameNode or S3 does not show it.
     """
     estate = unfinished_estate(name, places)
+    for root in filter(is_s3, places.roots):
+        _refuse_unseen_s3(estate, root)
     for root in filter(is_hdfs, places.roots):
         place = hdfs_location(root)
         client = client_at(estate, place)
@@ -52,10 +54,24 @@ def refuse_unseen(name: str, places: Places) -> None:
             )
 
 
+def _refuse_unseen_s3(estate: Estate, root: str) -> None:
+    """One object is enough. Versions that were deleted count too: they hold data."""
+    from pii_tracer.lake.stores.s3.store import S3Store
+
+    place = s3_location(root)
+    try:
+        store, _ = S3Store.at(estate, root)
+        there = next(store.versions(place.prefix), None)
+    except StoreError as error:
+        raise UsageError(str(error.what), where=root, todo=error.todo) from None
+    if there is None:
+        raise UsageError("no object lies there", where=root, todo="correct the name of the bucket or folder")
+
+
 def unseen(name: str, places: Places, roots: Sequence[str]) -> list[str]:
-    """For roots that catalogs led to, why HDFS does not show them, and what to do."""
+    """For roots that catalogs led to, why HDFS or S3 does not show them, and what to do."""
     notes = []
-    for root in filter(is_hdfs, roots):
+    for root in (root for root in roots if is_hdfs(root) or is_s3(root)):
         try:
             refuse_unseen(name, replace(places, roots=[root]))
         except UsageError as error:

@@ -68,6 +68,21 @@ def refuse_unknown(names: Collection[str], reach: Reach) -> None:
         )
 
 
+def refuse_unused(stores: Collection[str], reach: Reach) -> None:
+    """Look whether `--endpoint` has a store that it is for.
+
+    Raises:
+        UsageError: it has none.
+    """
+    if reach.endpoint and not stores:
+        raise UsageError(
+            "`--endpoint` is the address of gs:// and abfss:// stores, and no place is in one",
+            where="--endpoint",
+            todo="leave it out; for another address of S3 and Glue set AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3 or"
+            " AWS_ENDPOINT_URL_GLUE",
+        )
+
+
 def usual_address(name_node: str) -> str:
     """Where a NameNode's WebHDFS is if nothing is set otherwise."""
     return f"http://{hdfs_location(f'{name_node}/').authority.partition(':')[0]}:{WEB_PORT}"

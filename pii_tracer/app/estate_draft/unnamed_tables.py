@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pii_tracer.app.estate_draft.places_of_catalogs import written
-from pii_tracer.lake.formats.registry import known_format, metadata_folders
+from pii_tracer.common.plurals import counted
+from pii_tracer.lake.formats.registry import format_of, known_format, metadata_folders
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.object_tables import tables_of
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
@@ -17,10 +18,34 @@ from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.locations import is_s3
 from planners.draft.column_guesses import may_tell_of_person
 
+_SHOWN = 5
+"""Tables that a note names."""
+
 
 def unnamed_tables(found: Inventory, base: Path) -> dict[str, Format]:
     """Their formats, by place."""
     return {**_read(found, base), **_in_s3(found), **dict(_in_stores(found))}
+
+
+def lacking_catalogs(found: Inventory, roots: Iterable[str]) -> Iterator[str]:
+    """Notes about tables in stores that only a catalog can name, by format: no guess of the persons has seen these."""
+    places: dict[Format, list[str]] = {}
+    nameless = [(place.format, str(place.location)) for place in found.remote if is_nameless(place)]
+    stored: tuple[HdfsPlace | ObjectPlace, ...] = (*found.hdfs, *found.object_places)
+    nameless += [(p.format, str(p.location)) for p in stored if p.is_table and not (p.sql_name or p.opaque)]
+    for kind, at in nameless:
+        if kind is not None and not _can_be_declared(kind):
+            places.setdefault(kind, []).append(at)
+    for kind, there in places.items():
+        shown = sorted(without_persons(dict.fromkeys(there, kind), roots))[:_SHOWN]
+        where = f" ({', '.join(shown)}{' …' if len(shown) < len(there) else ''})" if shown else ""
+        one = len(there) == 1
+        what, needs = counted(len(there), f"{format_of(kind).title} table"), "needs" if one else "need"
+        names, whose, them = ("names it", "its", "it") if one else ("names them", "their", "them")
+        yield (
+            f"{what}{where} {needs} a catalog, and none {names}: run this command again with {whose} catalog, such as"
+            f" `--discover glue:REGION`. The guesses of who the persons are did not see {them}"
+        )
 
 
 def without_persons(unnamed: Mapping[str, Format], roots: Iterable[str]) -> dict[str, Format]:

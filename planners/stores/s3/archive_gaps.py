@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pii_tracer.common.plurals import counted
+from pii_tracer.lake.aws_errors import is_refusal
 from pii_tracer.lake.inventory import ObjectSet
 from pii_tracer.model.datasets import PLAIN, CopyKind, Strategy
 from pii_tracer.model.gap_kinds import GapKind
@@ -101,12 +102,16 @@ def _unread_beside(item: CopyDraft, world: World) -> list[Gap]:
     beside = world.beside.get(objects.location) if objects else None
     if objects is None or beside is None or not beside.unread:
         return []
+    todo = "This is not about rights. Find out why the store does not answer this call, or waive this"
+    if is_refusal(str(beside.why).rpartition(": ")[2]):
+        todo = (
+            "Give the planner `s3:GetObjectVersion` and `s3:GetObjectVersionTagging`, then plan again. Waive this where"
+            " only the run has these rights"
+        )
     reason = (
         f"metadata, headers or tags of {counted(beside.unread, 'object')} could"
         f" not be read ({beside.why}), and the person may"
-        " be in there. Give the planner `s3:GetObjectVersion` and `s3:GetObjectVersionTagging`, then plan again. Waive"
-        " this where only the run has these rights: it looks at each object before it writes, and refuses what it"
-        " cannot read"
+        f" be in there. {todo}: the run looks at each object before it writes, and refuses what it cannot read"
     )
     return [gap_of(item, GapKind.BESIDE_UNREAD, reason, objects.location)]
 

@@ -31,6 +31,7 @@ def test_glue(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert cli(["init", str(base), "--state", str(base / "state"), "--discover", f"glue:{REGION}"]) == ExitCode.DONE
     estate = load_estate(base / "pii-tracer.yaml")
     assert (estate.catalogs["glue"].type, estate.catalogs["glue"].region) == (CatalogType.GLUE, REGION)
+    assert estate.catalogs["glue"].endpoint_url == door, "a shell without the variable would ask AWS"
     assert estate.s3
     assert estate.s3.region == REGION
     assert estate.catalogs["spark_catalog"].tables == (), "Glue names them"

@@ -87,6 +87,9 @@ def test_lineage_is_told_apart(lake: Path) -> None:
     words = [word for name in ("jobs", "events.ndjson", "shop") for word in ("--lineage", str(lake / name))]
     estate = made(lake, "--discover", str(lake / "lake"), *words)
     assert (estate.lineage.sql, estate.lineage.events, estate.lineage.dbt) == (("jobs",), ("events.ndjson",), ("shop",))
+    file = lake / "pii-tracer.yaml"
+    file.write_text(file.read_text().replace("  # dialect: athena", "  dialect: athena"))
+    assert load_estate(file).lineage.dialect == "athena", "the comment is a line to take in"
 
 
 def test_a_dbt_project_without_a_manifest_says_how_to_make_it(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -224,6 +227,40 @@ def test_no_password_gets_into_a_draft(
     assert not (tmp_path / "pii-tracer.yaml").exists()
 
 
+def test_a_place_in_s3_that_holds_nothing_is_refused(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A misspelled bucket would become an estate without persons."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", world.endpoint_url)
+    words = ["init", str(tmp_path / "d"), "--state", str(tmp_path / "d" / "state"), "--region", REGION]
+    bucket = world.new("nothing")
+    for place, said in (("s3://no-such-bucket-here/lake", "NoSuchBucket"), (f"s3://{bucket}/lake", "no object lies")):
+        assert cli([*words, "--discover", place]) == ExitCode.USAGE
+        told = capsys.readouterr().err
+        assert said in told
+        assert place in told
+    assert not (tmp_path / "d").exists()
+
+
+def test_files_that_are_here_stop_before_anything_is_read(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", world.endpoint_url)
+    words = ["init", str(tmp_path), "--state", str(tmp_path / "state")]
+    assert cli(words) == ExitCode.DONE
+    assert cli([*words, "--discover", "s3://no-such-bucket-here", "--region", REGION]) == ExitCode.USAGE
+    told = capsys.readouterr().err
+    assert "the estate file is here already; nothing was read" in told
+    assert "name another folder" in told
+
+
+def test_an_endpoint_without_a_store_that_it_is_for_is_refused(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["init", str(lake / "one"), "--state", str(lake / "one/state"), "--endpoint", "http://127.0.0.1:1"]
+    assert cli([*words, "--discover", str(lake / "lake")]) == ExitCode.USAGE
+    assert "AWS_ENDPOINT_URL_GLUE" in capsys.readouterr().err
+    assert not (lake / "one").exists()
+
+
 def test_tables_of_a_bucket_are_declared(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,6 +271,7 @@ def test_tables_of_a_bucket_are_declared(
     options = {**access, "AWS_ALLOW_HTTP": "true", "AWS_CONDITIONAL_PUT": "etag"}
     write_deltalake(f"s3://{bucket}/lake/crm/customers", USERS, storage_options=options)
     world.client().put_object(Bucket=bucket, Key="lake/exports/calls/day=1/c.csv", Body=b"CustomerID,n\n71234501,60\n")
+    world.client().put_object(Bucket=bucket, Key="lake/ice/members/metadata/v1.metadata.json", Body=b"{}")
     estate = made(tmp_path, "--discover", f"s3://{bucket}/lake", "--region", REGION, "--name", "shop")
     assert {(t.name, t.format.value, t.location) for t in estate.catalogs["spark_catalog"].tables} == {
         ("crm.customers", "delta", f"s3://{bucket}/lake/crm/customers"),
@@ -242,7 +280,11 @@ def test_tables_of_a_bucket_are_declared(
     assert yaml.safe_load((tmp_path / "pii-tracer.yaml").read_text())["s3"]["region"] == REGION
     [subject] = estate.subjects
     assert (subject.source, [t.table for t in subject.tables]) == ("crm.customers", ["exports.calls"])
-    assert "71234501" not in (tmp_path / "pii-tracer.yaml").read_text() + capsys.readouterr().err
+    note = f"1 Iceberg table (s3://{bucket}/lake/ice/members) needs a catalog, and none names it"
+    assert f"# look at this: {note}" in (tmp_path / "pii-tracer.yaml").read_text()
+    said = capsys.readouterr()
+    assert f"{note}: run this command again with its catalog" in said.out
+    assert "71234501" not in (tmp_path / "pii-tracer.yaml").read_text() + said.err
 
 
 def test_archives_are_of_the_table_that_they_are_called_as(

@@ -261,7 +261,9 @@ def test_the_inventory_shows_what_lies_there(shop: Shop, capsys: pytest.CaptureF
     assert (seen["tables"], len(seen["versions"])) == (["shop.tickets"], 2)
     assert place in {table["location"] for table in told["tables"]}
     assert called(shop.base, "inventory") == ExitCode.DONE
-    assert "in S3, of shop.tickets" in " ".join(capsys.readouterr().out.split())
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "tickets" in line]
+    assert line.split()[0] == "shop.tickets"
+    assert f"in {place}" in line
     assert place.startswith("s3://")
 
 

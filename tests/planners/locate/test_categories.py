@@ -150,6 +150,15 @@ def test_only_a_declared_anonymiser_ends_a_person(declared: str) -> None:
     assert "anonymiser" in carriage(sql, anonymisers=ends).reason
 
 
+def test_nobody_is_told_to_call_a_hash_an_anonymiser() -> None:
+    """It is pseudonymous: whoever has the value finds the row again."""
+    assert "anonymiser" in carriage(INTO + "SELECT k_anonymous(email) AS c FROM prod.users").closes
+    told = carriage(INTO + "SELECT sha2(scrambled(email), 256) AS c FROM prod.users")
+    assert told.carries is Carries.UNKNOWN
+    assert "let its job write the key too" in told.closes
+    assert "anonymiser" not in told.closes
+
+
 def test_what_goes_past_the_anonymiser_stays() -> None:
     sql = INTO + "SELECT concat(k_anonymous(email), email) AS c FROM prod.users"
     ends = Anonymisers(functions=frozenset({"k_anonymous"}))

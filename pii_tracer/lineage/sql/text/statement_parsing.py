@@ -9,6 +9,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from pii_tracer.lineage.sql.byte_digests import with_hex_digests
 from pii_tracer.lineage.sql.text.dialect_forms import plain
 from pii_tracer.lineage.sql.text.procedure_bodies import T_SQL
 from pii_tracer.lineage.sql.text.script_splitting import expanded
@@ -23,7 +24,7 @@ def parsed(text: str, dialect: str) -> list[exp.Expression]:
     level = logger.level
     logger.setLevel(logging.CRITICAL)
     try:
-        return [plain(node, dialect) for node in _nodes(text, dialect)]
+        return [with_hex_digests(plain(node, dialect), dialect) for node in _nodes(text, dialect)]
     finally:
         logger.setLevel(level)
 
