@@ -99,9 +99,10 @@ CORRECTIONS = {
     "# record_keys": "record_keys",
     "# writers": "writers",
     "# archives, backups": f"prices: {PRICES}\n# archives, backups",
+    "derived_days: 14": "derived_days: 30",
 }
 """What the company knows and its lakehouse does not show: what customers are called, that a payment is one customer's,
-that the jobs are stopped, and what things cost. Somebody's copy has no name either: one line more."""
+that the jobs are stopped, what things cost, and how long aggregates are kept. Somebody's copy has no name either: one line more."""
 
 
 def test_a_drafted_estate_file_with_few_corrections_makes_the_same_plan(

@@ -314,8 +314,7 @@ def test_a_person_anywhere_in_a_folder_that_is_no_table_is_found(tmp_path: Path,
     (folder / bad).parent.mkdir(parents=True)
     (folder / bad).write_bytes(b"PAR1" + b"\x93" * 200 + b"PAR1")
     pq.write_table(pa.table({"note": [MAIL]}), folder / "1.parquet")
-    (gap,) = (gap for gap in planned(base)["gaps"] if "odd" in gap["id"])
-    assert gap["kind"] == "unreadable"
+    (gap,) = (gap for gap in planned(base)["gaps"] if gap["kind"] == "unreadable")
     assert "the person's values" in gap["reason"]
     words = waived(base)
     assert planned(base, *words)["complete"]
