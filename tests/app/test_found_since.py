@@ -30,7 +30,7 @@ from pii_tracer.app.persons_apart.found_since import (
     found_by,
     overtaken,
 )
-from pii_tracer.app.persons_apart.requests_left_open import answered, left_something, places_of
+from pii_tracer.app.persons_apart.requests_left_open import answered, left_something, places_of, refuse_unsearched
 from pii_tracer.app.plan_verification import Looks, PlanVerification, RunJournal, _keep
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.verification import Verification
@@ -39,7 +39,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ExitCode, Refused
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.proof.open_requests import left_of_step
-from pii_tracer.review.plan_file import LoadedPlan
+from pii_tracer.review.plan_file import LoadedPlan, load_plan
 from pii_tracer.review.sealed_person_values import EstateKey, KeyRing
 from pii_tracer.run.journal import Journal, Kind, Record
 from pii_tracer.run.step_progress import track
@@ -571,3 +571,20 @@ def test_a_journal_whose_begin_cannot_be_read_does_not_say_that_nothing_was_kept
 def test_a_first_record_that_was_torn_is_no_begin(begun: RunFolder) -> None:
     begun.journal.write_bytes(b'{"facts":{"found')
     assert begun.found_since() is None
+
+
+def test_a_run_without_its_file_and_plan_stands_in_the_way_until_it_is_moved_out(
+    begun: RunFolder, tmp_path: Path
+) -> None:
+    kept(begun)
+    settings, other = begun.settings(), tmp_path / "q.plan.json"
+    plan = load_plan(other).plan
+    ring = KeyRing.open(manifest_path(other), plan.subjects_digest, settings.key())
+    refuse_unsearched(settings, plan, ring)
+    for gone in (begun.path / FILE, begun.evidence / "plan.json", tmp_path / "p.plan.json"):
+        gone.unlink()
+    with pytest.raises(Refused) as refused:
+        refuse_unsearched(settings, plan, ring)
+    assert "move the run's folder out of `runs`" in str(refused.value.todo)
+    begun.path.rename(tmp_path / "past")
+    refuse_unsearched(settings, plan, ring)

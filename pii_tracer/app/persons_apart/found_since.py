@@ -292,8 +292,8 @@ class FoundFile:
             f"what `pii-tracer verify` found of the run's persons {why}",
             where=str(self.folder / FILE),
             todo="put the file back from its newest copy. If there is none, remove it, run `pii-tracer verify` with the"
-            " run's plan, and do nothing else before that has ended. If the plan is gone, too, move the run's folder out"
-            f" of `{self.folder.parent.name}`: nothing can be said of the run then",
+            " run's plan, and do nothing else before that has ended. If the plan is gone, too, move the run's folder"
+            f" out of `{self.folder.parent.name}`: nothing can be said of the run then",
         )
 
 
