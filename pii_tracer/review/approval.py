@@ -235,7 +235,9 @@ def _about(statement: Mapping[str, Any], loaded: LoadedPlan, predicate: Approval
 
 def _in_time(predicate: ApprovalPredicate, now: datetime) -> None:
     if now >= predicate.expires:
-        raise _no("the approval has expired", "review and approve again")
+        raise _no(
+            "the approval has expired", "review and approve again; for a run that stopped before it began, plan again"
+        )
     if now < predicate.approved_at:
         raise _no("the approval is dated in the future", "set the clock right and approve again")
 

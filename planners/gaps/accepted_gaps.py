@@ -70,9 +70,10 @@ def _facts(gap: Gap, world: World, persons: Collection[str]) -> str:
     if gap.kind in IN_STORES:
         if stored and _holds(stored):
             facts |= {"persons": sorted(set(persons))}
-    elif gap.kind == GapKind.UNREADABLE and seen and seen.found and gap.dataset and not world.location_of(gap.dataset):
-        held = sorted(seen.hashes.holding)  # a folder that is no table: no step is for what it holds
-        facts |= {"persons": sorted(set(persons)), "places": _places(seen), "holding": held}
+    elif gap.kind == GapKind.UNREADABLE and seen and gap.dataset and not world.location_of(gap.dataset):
+        if seen.found or seen.weak:  # a folder that is no table: no step is for what it holds
+            held, short = sorted(seen.hashes.holding), sorted(map(repr, seen.short))
+            facts |= {"persons": sorted(set(persons)), "places": _places(seen), "holding": held, "short": short}
     elif gap.kind not in OF_PLACES:
         facts |= {"persons": sorted(set(persons)), "places": _places(seen) if seen else ()}
     return canonical(facts).decode()

@@ -246,6 +246,15 @@ def _is_another(gap: LineageGap, persons: Collection[DatasetId], tables: Collect
     return len(beside) != 1 or beside.issubset(tables)
 
 
+def _beside(seen: Evidence, *, known: bool) -> str:
+    """What the other files show of a folder in which something is unreadable. known: it is a table, of which short
+    numbers are told apart."""
+    found = ". Other files of the folder have the person's values, and no step erases them there" if seen.found else ""
+    if known or not seen.weak:
+        return found
+    return f"{found}. Other files of the folder have digits of the person's key: {', '.join(sorted(seen.weak))}"
+
+
 def _clean(seen: Evidence | None) -> bool:
     return seen is not None and not seen.found and not seen.unread
 
@@ -283,8 +292,8 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
                 reason = "the person's values are in a file that belongs to no table: ask its owner to remove it"
         elif kind in _OF_THE_WAY and g.dataset in settled:
             continue
-        elif kind == GapKind.UNREADABLE and (beside := world.evidence.get(g.evidence)) and beside.found:
-            reason = f"{reason}. Other files of the folder have the person's values, and no step erases them there"
+        elif kind == GapKind.UNREADABLE and (beside := world.evidence.get(g.evidence)):
+            reason += _beside(beside, known=g.dataset is not None and world.location_of(g.dataset) is not None)
         evidence = world.masked.get(g.evidence, g.evidence)
         name = g.dataset.name if g.dataset else evidence
         gap_id = f"gap-{slug(kind)}-{slug(name)}"

@@ -7,16 +7,20 @@ import shutil
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pii_tracer.app.execution.plan_run import _taken_over
 from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
 from pii_tracer.app.execution.run_journal_facts import noted_of
+from pii_tracer.app.execution.run_outputs import _handed_over
 from pii_tracer.app.persons_apart import requests_left_open
 from pii_tracer.app.persons_apart.found_since import (
+    ANY_PLACE,
     FILE,
     KEPT,
     FoundFile,
@@ -26,7 +30,7 @@ from pii_tracer.app.persons_apart.found_since import (
     found_by,
     overtaken,
 )
-from pii_tracer.app.persons_apart.requests_left_open import answered, left_something, places_of
+from pii_tracer.app.persons_apart.requests_left_open import answered, left_something, places_of, refuse_unsearched
 from pii_tracer.app.plan_verification import Looks, PlanVerification, RunJournal, _keep
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.verification import Verification
@@ -35,7 +39,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ExitCode, Refused
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.proof.open_requests import left_of_step
-from pii_tracer.review.plan_file import LoadedPlan
+from pii_tracer.review.plan_file import LoadedPlan, load_plan
 from pii_tracer.review.sealed_person_values import EstateKey, KeyRing
 from pii_tracer.run.journal import Journal, Kind, Record
 from pii_tracer.run.step_progress import track
@@ -477,3 +481,110 @@ def test_a_look_at_a_run_of_an_earlier_version_keeps_what_it_finds(begun: RunFol
     assert late is not None
     (begun.path / FILE).write_text(late.model_dump_json(exclude={"seal"}))
     assert not over(begun.last_result() or {})
+
+
+def clean_looks(folder: RunFolder) -> tuple[CopyVerdict, ...]:
+    """At every copy that is verified, with nothing found."""
+    copies = {s.copy_ for s in folder.approved().plan.steps if s.action is Action.VERIFY_COPY and s.copy_}
+    return tuple(CopyVerdict(copy_id=n, bytes=ByteVerdict(copy_id=n, root="", files=())) for n in sorted(copies))
+
+
+def test_after_one_was_removed_a_place_beside_the_copies_may_hold_anybody_until_all_was_read(begun: RunFolder) -> None:
+    """What was removed may have told of any place, and not of copies alone."""
+    kept(begun)
+    keep(begun, found(begun, "(new) late"))
+    (begun.path / FILE).unlink()
+    began = NOW + timedelta(days=3650)
+    keep_look(begun, RunVerdict(copies=(*clean_looks(begun), *unread("(new) late").copies)), began)
+    told = begun.last_result() or {}
+    assert (told["state"], [one["copy"] for one in told["residue"]]) == ("partial", [ANY_PLACE])
+    assert close(begun) == ExitCode.USAGE
+    keep_look(begun, RunVerdict(copies=clean_looks(begun)), began + timedelta(days=1))
+    assert begun.last_result() == {**OVER, "attestation": "a"}
+
+
+def test_a_run_of_which_nobody_knows_what_was_found_answers_no_earlier_run(
+    begun: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is gone, and a look that could read nothing says that anybody may be anywhere."""
+    kept(begun)
+    plan = begun.approved().plan
+    (asked,) = plan.requests
+    before = RunFolder(begun.path.with_name("earlier"))
+    shutil.copytree(begun.path, before.path)
+    of_then = plan.model_copy(update={"created_at": plan.created_at - timedelta(days=1)})
+    monkeypatch.setattr(requests_left_open, "_plan_of", lambda run: of_then if run.path == before.path else plan)
+    assert answered(begun.state, before, {asked.subject}) == {asked.subject}
+    assert not left_something(begun)
+    (begun.path / FILE).unlink()
+    keep_look(begun, unread(*(look.copy_id for look in clean_looks(begun))), NOW + timedelta(minutes=5))
+    assert answered(begun.state, before, {asked.subject}) == frozenset()
+    assert left_something(begun), "whoever is asked for again is looked for by all that this run knew"
+    assert places_of(begun) == {asked.subject: ()}
+    assert (begun.last_result() or {})["open_requests"] == [], "and the run itself is open"
+
+
+def test_the_file_of_another_run_is_none_of_this_one(begun: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its seal holds: every run of the estate has one with the same key."""
+    kept(begun)
+    keep(begun, found(begun, begun.approved().plan.copies[0].id))
+    FoundFile(begun.path, (), "sha256:" + "b" * 64).keep(None, mark(begun))
+    for looking_only in (True, False):
+        with pytest.raises(Refused, match="of another run"):
+            begun.found_since(looking_only=looking_only)
+    capsys.readouterr()
+    assert close(begun) != 0
+    assert "another run" in capsys.readouterr().err
+
+
+def test_what_the_run_looked_at_again_is_over(begun: RunFolder) -> None:
+    """`verify` found it, the journal heard of it as the run went on, and the run erased it and ended."""
+    kept(begun)
+    keep(begun, found(begun, begun.approved().plan.copies[0].id))
+    heard: list[str] = []
+    ctx: Any = SimpleNamespace(note=lambda step, facts: heard.append(step))
+    loaded = begun.approved()
+    known = _taken_over(begun, loaded, ctx)
+    assert heard
+    assert known is not None
+    ran: Any = SimpleNamespace(folder=begun, info=SimpleNamespace(result=None), loaded=loaded, found=known)
+    result = json.loads(begun.result.read_text())
+    assert _handed_over(ran, result, done=True) == {**OVER, "attestation": "a"}
+    assert begun.found_since() is None
+
+
+@pytest.mark.parametrize("how", ["a folder", "a broken record", "another form"])
+def test_a_journal_whose_begin_cannot_be_read_does_not_say_that_nothing_was_kept(begun: RunFolder, how: str) -> None:
+    kept(begun)
+    begun.evidence.joinpath("journal.jsonl").unlink()
+    (begun.path / FILE).unlink()
+    first = begun.journal.read_bytes()
+    begun.journal.unlink()
+    if how == "a folder":
+        begun.journal.mkdir()
+    else:
+        begun.journal.write_bytes((b"{\n" if how == "a broken record" else b"[]\n") + first)
+    with pytest.raises(Refused, match=r"the begin of the run's journal cannot be read"):
+        begun.last_result()
+
+
+def test_a_first_record_that_was_torn_is_no_begin(begun: RunFolder) -> None:
+    begun.journal.write_bytes(b'{"facts":{"found')
+    assert begun.found_since() is None
+
+
+def test_a_run_without_its_file_and_plan_stands_in_the_way_until_it_is_moved_out(
+    begun: RunFolder, tmp_path: Path
+) -> None:
+    kept(begun)
+    settings, other = begun.settings(), tmp_path / "q.plan.json"
+    plan = load_plan(other).plan
+    ring = KeyRing.open(manifest_path(other), plan.subjects_digest, settings.key())
+    refuse_unsearched(settings, plan, ring)
+    for gone in (begun.path / FILE, begun.evidence / "plan.json", tmp_path / "p.plan.json"):
+        gone.unlink()
+    with pytest.raises(Refused) as refused:
+        refuse_unsearched(settings, plan, ring)
+    assert "move the run's folder out of `runs`" in str(refused.value.todo)
+    begun.path.rename(tmp_path / "past")
+    refuse_unsearched(settings, plan, ring)

@@ -208,8 +208,9 @@ def test_the_run_that_consumed_an_approval_resumes_even_after_it_expired() -> No
     late, one = NOW + timedelta(days=40), approved()
     assert check([one], consumed="run-1", now=late, begun={digest_of(one)})
     for begun in ((), {digest_of(approved(nonce="another nonce of them"))}):
-        with pytest.raises(NotApproved, match="expired"):
+        with pytest.raises(NotApproved, match="expired") as refused:
             check([one], consumed="run-1", now=late, begun=begun)
+        assert "plan again" in str(refused.value.todo), "a crash before the first record: nothing else helps then"
 
 
 @settings(max_examples=300, deadline=None)

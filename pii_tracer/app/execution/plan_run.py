@@ -284,8 +284,8 @@ def _taken_over(folder: RunFolder, loaded: LoadedPlan, ctx: ExecutionContext) ->
         for step, facts in found.notes(loaded.plan) if found else ():
             ctx.note(step, facts)
         heard = found and found.model_copy(update={"of_copies": {}})
-        file.keep(heard, folder.settings().key().found_mark)
-        return heard
+        kept = file.keep(heard, folder.settings().key().found_mark)
+        return heard and kept
 
 
 def _context(

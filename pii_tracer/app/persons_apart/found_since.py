@@ -40,6 +40,9 @@ _LOCK = ".found.lock"
 KEPT = {"found_since": "sealed"}
 """What the record of a run's begin says of the file. Runs that earlier versions began have none, or one without a
 seal."""
+ANY_PLACE = "(any place)"
+"""Stands for every place, copy or not, where the file is gone: a look that leaves nothing unread ends it."""
+_NOT_KNOWN = "not known"
 Seal = Callable[[bytes], str]
 """Makes a mark of a text with the estate's key."""
 
@@ -133,7 +136,7 @@ def found_by(
         for place, persons in whose.items()
     }
     of_copies = {name: persons for name, persons in whose.items() if name in copies}
-    gone = _clean(verdict)
+    gone = _clean(verdict, _verified_copies(plan))
     for place, there in (before.places if before else {}).items():
         if there.at >= began:
             places[place] = there.and_(places[place]) if place in places else there
@@ -154,13 +157,21 @@ def found_by(
 
 
 def unknown(loaded: LoadedPlan, began: datetime) -> FoundSince:
-    """What is known where the file is gone: each copy that is verified may have been found to hold anybody, before a
-    look that began then."""
+    """What is known where the file is gone: each copy that is verified, and any other place, may have been found to
+    hold anybody, before a look that began then."""
     everybody = tuple(sorted({request.subject for request in loaded.plan.requests}))
-    before = FoundThere(at=began - timedelta(microseconds=1), residue=(), persons=everybody)
-    copies = sorted(s.copy_ for s in loaded.plan.steps if s.action is Action.VERIFY_COPY and s.copy_)
-    places, of_copies = dict.fromkeys(copies, before), dict.fromkeys(copies, everybody)
-    return FoundSince(at=before.at, plan_digest=loaded.digest, places=places, of_copies=of_copies)
+    at, copies = began - timedelta(microseconds=1), sorted(_verified_copies(loaded.plan))
+    nothing = {"file": _NOT_KNOWN, "where": _NOT_KNOWN, "form": _NOT_KNOWN}
+    places = {
+        place: FoundThere(at=at, residue=({"copy": place, **nothing},), persons=everybody)
+        for place in (ANY_PLACE, *copies)
+    }
+    return FoundSince(at=at, plan_digest=loaded.digest, places=places, of_copies=dict.fromkeys(copies, everybody))
+
+
+def nobody_knows(result: Mapping[str, Any]) -> bool:
+    """Whether what was found since a run is lost, and no look has shown since what was left, by its final object."""
+    return any(isinstance(one, Mapping) and one.get("where") == _NOT_KNOWN for one in result.get("residue") or ())
 
 
 def overtaken(plan: ErasurePlan, records: Sequence[Record], verdict: RunVerdict, heard: Heard) -> frozenset[str | None]:
@@ -185,10 +196,16 @@ def _done(plan: ErasurePlan, records: Sequence[Record]) -> dict[str | None, int]
     return done
 
 
-def _clean(verdict: RunVerdict) -> frozenset[str]:
-    """Places that were read as a whole, with nothing found. Two places may have one name: then both."""
+def _verified_copies(plan: ErasurePlan) -> frozenset[str]:
+    return frozenset(step.copy_ for step in plan.steps if step.action is Action.VERIFY_COPY and step.copy_)
+
+
+def _clean(verdict: RunVerdict, copies: Collection[str]) -> frozenset[str]:
+    """Places that were read as a whole, with nothing found. Two places may have one name: then both. copies: those that
+    a look at everything has to tell of."""
     names = {one.copy_id for one in verdict.copies if one.bytes is not None or one.rows is not None}
-    return frozenset(names - {one.copy_id for one in verdict.copies if one.residue or one.unverified})
+    whole = {ANY_PLACE} if names.issuperset(copies) and not verdict.unverified else set()
+    return frozenset((names - {one.copy_id for one in verdict.copies if one.residue or one.unverified}) | whole)
 
 
 def _persons_at(place: str, left: PersonsLeft, everybody: Collection[str]) -> frozenset[str]:
@@ -214,12 +231,14 @@ class FoundFile:
         return self._is_kept and not (self.folder / FILE).exists()
 
     def read(self, seal: Callable[[], Seal] | None) -> FoundSince | None:
-        """What was found since the run; None where nothing was, or only of a run of another plan.
+        """What was found since the run; None where nothing was, or, of a run that has no sealed file, only of another
+        plan.
 
         seal: asked where there is something to compare; None for looking only.
 
         Raises:
-            Refused: it is gone, cannot be read, or was not written with this key: nothing may be said of the run then.
+            Refused: it is gone, cannot be read, or was not written with this key or for this run: nothing may be said
+                of the run then.
         """
         try:
             found = FoundSince.model_validate_json((self.folder / FILE).read_bytes())
@@ -233,12 +252,17 @@ class FoundFile:
         to_be_compared = seal is not None and (found.seal or self._is_kept)
         if seal and to_be_compared and not hmac.compare_digest(found.sealed(seal()).seal, found.seal):
             raise self._refused("was changed: its seal is not that of the estate's key")
-        return found if found.plan_digest == self.plan_digest and (found.places or found.of_copies) else None
+        if found.plan_digest != self.plan_digest:
+            if self._is_kept:
+                raise self._refused("was replaced: the file is that of another run")
+            return None
+        return found if found.places or found.of_copies else None
 
-    def keep(self, found: FoundSince | None, seal: Seal) -> None:
-        """Write it down. Raises `OSError` where that cannot be done."""
+    def keep(self, found: FoundSince | None, seal: Seal) -> FoundSince:
+        """Write it down, and give what stands there now. Raises `OSError` where that cannot be done."""
         told = (found or FoundSince(at=datetime.now(timezone.utc), plan_digest=self.plan_digest)).sealed(seal)
         write_atomic(self.folder / FILE, (told.model_dump_json(indent=2) + "\n").encode())
+        return told
 
     def change(
         self, change: Callable[[FoundSince | None], FoundSince | None], seal: Seal, lost: FoundSince | None = None
@@ -268,19 +292,33 @@ class FoundFile:
             f"what `pii-tracer verify` found of the run's persons {why}",
             where=str(self.folder / FILE),
             todo="put the file back from its newest copy. If there is none, remove it, run `pii-tracer verify` with the"
-            " run's plan, and do nothing else before that has ended",
+            " run's plan, and do nothing else before that has ended. If the plan is gone, too, move the run's folder"
+            f" out of `{self.folder.parent.name}`: nothing can be said of the run then",
         )
 
 
 def _begun(journal: Path) -> dict[str, Any]:
-    """What the record of the run's begin says; nothing where there is none."""
+    """What the record of the run's begin says; nothing where there is none: the run has not begun.
+
+    Raises:
+        Refused: the journal cannot be read, or a record up to that one.
+    """
     try:
         with journal.open("rb") as lines:
-            for record in map(json.loads, lines):
+            whole = (line for line in lines if line.endswith(b"\n"))  # a torn last one was never told to anybody
+            for record in map(json.loads, whole):
                 if record["kind"] == Kind.RUN_STARTED:
                     return dict(record["facts"])
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except FileNotFoundError:
         pass
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        why = system_reason(error) or "a record is not what this version writes"
+        raise Refused(
+            "nobody can say whether `pii-tracer verify` found anything of the run's persons: the begin of the run's"
+            f" journal cannot be read ({why})",
+            where=str(journal),
+            todo="make the journal readable, or restore it from its newest copy",
+        ) from None
     return {}
 
 

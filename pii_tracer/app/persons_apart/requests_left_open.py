@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.run_folder import RunFolder, all_runs
+from pii_tracer.app.persons_apart.found_since import nobody_knows
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.proof.own_attestation import attested_persons
 from pii_tracer.app.settings import Settings
@@ -74,8 +75,10 @@ def left_open(state: Path, key: EstateKey, persons: Collection[str], but: str = 
 
 
 def left_something(folder: RunFolder) -> bool:
-    """Whether a run left requests open, as its result or its attestation says: the result alone is easily edited."""
-    if (folder.last_result() or {}).get("open_requests"):
+    """Whether a run left requests open, as its result or its attestation says: the result alone is easily edited. One
+    of which nobody knows what was found since may have."""
+    result = folder.last_result() or {}
+    if result.get("open_requests") or nobody_knows(result):
         return True
     try:
         return OPEN in dsse.unseal(folder.attestation.read_bytes(), ()).statement["predicate"]
@@ -89,16 +92,17 @@ def places_of(folder: RunFolder) -> dict[str, tuple[str, ...]]:
     Raises:
         UsageError: the evidence is gone, and so is the plan.
     """
-    open_ = frozenset((folder.last_result() or {}).get("open_requests") or ())
+    result = folder.last_result() or {}
+    open_, everybody = frozenset(result.get("open_requests") or ()), nobody_knows(result)
     found: dict[str, set[str]] = {}
     try:
         for item in open_in(bodies_in((folder.evidence / "leaves.jsonl").read_bytes())):
             found.setdefault(item.subject, set()).add(item.place)
     except (OSError, ValueError):
         found = {}
-    if open_:  # something may have come back since the run was attested
-        for request in _requests_of(folder, known=bool(found)):
-            if request.id in open_:
+    if open_ or everybody:  # something may have come back since the run was attested
+        for request in _requests_of(folder, known=bool(found) and not everybody):
+            if everybody or request.id in open_:
                 found.setdefault(request.subject, set())
     return {person: tuple(sorted(places)) for person, places in sorted(found.items())}
 

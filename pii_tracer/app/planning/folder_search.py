@@ -10,6 +10,7 @@ from typing import TypeVar
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.planning.unmatched_rows.remaining_values import places
 from pii_tracer.lake.careful_reading import Readings
+from pii_tracer.lake.dataset_paths import FILE_NAMESPACE
 from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
@@ -25,6 +26,7 @@ from pii_tracer.scan.value_forms import Patterns
 from planners.copies.scan_evidence import PATH, Digits, Evidence, FileHashes, Place, PlaceEvidence, Seen
 
 Say = Callable[[str], None]
+Located = Callable[[DatasetId], Path | None]
 E = TypeVar("E", bound=PlaceEvidence)
 
 _OTHER_FORMAT = "its catalog says that its files are {}, and they are {}: register it as what it is, then plan again"
@@ -43,6 +45,11 @@ def as_registered(opaque: str | None, registered: Format | None, look: Callable[
     return _OTHER_FORMAT.format(registered, bare.state.format)
 
 
+def _as_named(dataset: DatasetId) -> Path | None:
+    """Where a dataset lies, by its name alone."""
+    return Path(dataset.name) if dataset.namespace == FILE_NAMESPACE and dataset.name.startswith("/") else None
+
+
 def scan_estate(
     inventory: Inventory,
     patterns: Patterns,
@@ -50,8 +57,10 @@ def scan_estate(
     say: Say,
     searchers: Searchers = THREADS,
     numbers: OtherNumbers | None = None,
+    located: Located = _as_named,
 ) -> dict[str, Evidence]:
-    """Decode every file of every table and folder, and the files outside of them, and look for the persons."""
+    """Decode every file of every table and folder, and the files outside of them, and look for the persons. located:
+    where a dataset lies on this machine; without it, where its name says."""
     evidence, numbers = {}, numbers or OtherNumbers()
     places, known = sorted(s.location for s in inventory.tables), {s.dataset for s in inventory.tables}
     for state in inventory.tables:
@@ -67,7 +76,7 @@ def scan_estate(
             unread = Evidence(0, 0, 0, unread=("it cannot be searched",))
             lone = partial(_search_lone, Path(gap.evidence), patterns, inventory.texts)
             evidence[gap.evidence] = readings.of(gap.dataset, gap.evidence, lone, unread)
-        elif folder := _unread_folder(gap, known):
+        elif folder := _unread_folder(gap, known, located):
             inside = [Path(place) for place in below(str(folder), places)]
             rest = partial(_search_folder, folder, inside, patterns, searchers, inventory.texts)
             unread = Evidence(0, 0, 0, unread=("its files cannot be searched",))
@@ -75,17 +84,12 @@ def scan_estate(
     return evidence
 
 
-def _unread_folder(gap: InventoryGap, known: Collection[DatasetId]) -> Path | None:
-    """A folder on disk that is no table because something in it cannot be read: the rest of it may hold anybody."""
+def _unread_folder(gap: InventoryGap, known: Collection[DatasetId], located: Located) -> Path | None:
+    """A folder on disk that is no table because something in it cannot be read: the rest of it may hold anybody. It is
+    the whole dataset's, with every partition."""
     if gap.kind != GapKind.UNREADABLE or gap.dataset is None or gap.dataset in known:
         return None
-    place = Path(gap.dataset.name if gap.dataset.namespace == "file" else gap.evidence)
-    if not place.is_absolute() or place.is_symlink() or not place.exists():
-        return None
-    folder = place if place.is_dir() else place.parent
-    while "=" in folder.name:  # a partition's, or of a file in one
-        folder = folder.parent
-    return folder
+    return folder if (folder := located(gap.dataset)) and folder.is_dir() else None
 
 
 def _search_folder(

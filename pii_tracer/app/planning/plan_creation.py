@@ -285,7 +285,8 @@ def make_plan(
     stored = search_object_places(inventory, estate, patterns, as_of, say, numbers, whole, searchers)
     folders = {p: s.evidence for found in (hdfs, stored) for p, s in found.items() if s.evidence and p not in tables}
     there = {p: s.evidence for found in (hdfs, stored) for p, s in found.items() if s.evidence and p in tables}
-    evidence = {**scan_estate(inventory, patterns, readings, say, searchers, numbers), **searched.tables, **there}
+    scanned = scan_estate(inventory, patterns, readings, say, searchers, numbers, paths.real_path)
+    evidence = {**scanned, **searched.tables, **there}
     surveys = confirmed(surveys, evidence, inventory, paths, partial(numbers.at, patterns), say)
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)

@@ -320,3 +320,43 @@ def test_a_person_anywhere_in_a_folder_that_is_no_table_is_found(tmp_path: Path,
     assert planned(base, *words)["complete"]
     pq.write_table(pa.table({"note": [MAIL, MAIL]}), folder / "2.parquet")
     assert not planned(base, *words)["complete"]
+
+
+def test_the_persons_number_beside_an_unreadable_file_is_not_waived_with_it(tmp_path: Path) -> None:
+    """A short key: no value that cannot be mistaken, and the waiver covered it."""
+    base = held(tmp_path)
+    folder = base / "lake" / "odd"
+    folder.mkdir()
+    (folder / "0.parquet").write_bytes(b"PAR1" + b"\x93" * 200 + b"PAR1")
+    words = waived(base)
+    pq.write_table(pa.table({"cust_id": [OTHER]}), folder / "1.parquet")
+    assert planned(base, *words)["complete"], "it is another person's"
+    pq.write_table(pa.table({"cust_id": [KEY]}), folder / "1.parquet")
+    plan = planned(base, *words)
+    assert not plan["complete"]
+    (gap,) = (gap for gap in plan["gaps"] if not gap["waiver"])
+    assert (gap["kind"], "digits of the person's key: cust_id" in gap["reason"]) == ("unreadable", True)
+    words = waived(base)
+    assert planned(base, *words)["complete"]
+    pq.write_table(pa.table({"cust_id": [KEY, KEY]}), folder / "1.parquet")
+    assert not planned(base, *words)["complete"]
+    pq.write_table(pa.table({"cust_id": [KEY, OTHER]}), folder / "1.parquet")
+    assert planned(base, *words)["complete"]
+    assert not planned(base, and_another(base), *words)["complete"]
+
+
+def test_what_lies_outside_the_roots_is_not_searched_beside_an_unreadable_file(tmp_path: Path) -> None:
+    """The root is called as a partition is: its files are no partition of the folder around it."""
+    base = estate(tmp_path)
+    file = base / "pii-tracer.yaml"
+    root = base / "other" / "env=prod"
+    for folder in (root, base / "other" / "env=dev"):
+        folder.mkdir(parents=True)
+    file.write_text(file.read_text().replace("roots: [", f"roots: [{root}, "))
+    (root / "0.parquet").write_bytes(b"PAR1" + b"\x93" * 200 + b"PAR1")
+    pq.write_table(pa.table({"note": [MAIL]}), base / "other" / "env=dev" / "1.parquet")
+    (gap,) = (gap for gap in planned(base)["gaps"] if gap["kind"] == "unreadable")
+    assert "the person's values" not in gap["reason"]
+    pq.write_table(pa.table({"note": [MAIL]}), root / "1.parquet")
+    (gap,) = (gap for gap in planned(base)["gaps"] if gap["kind"] == "unreadable")
+    assert "the person's values" in gap["reason"]
