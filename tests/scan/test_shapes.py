@@ -204,7 +204,7 @@ def test_a_value_over_ends_of_lines_fits(value: str) -> None:
 NAMES = ("Müller Berg", "Zoë Berg", "Öz Ng-Åse", "O'Neil Rao", "José O'Neil", "Ipsita Nayak", "Siobhán Ferro")
 
 
-@pytest.mark.parametrize("value", (*(person[0] for person in PEOPLE if len(person[0]) > 4), *NAMES, "nån@mail.example"))
+@pytest.mark.parametrize("value", [*(person[0] for person in PEOPLE if len(person[0]) > 4), *NAMES, "nån@mail.example"])
 def test_a_value_fits_wherever_the_search_finds_it_behind_an_escape(value: str) -> None:
     """Every way of writing a sign down, of one sign, of all of a kind, of two ways: an escape may stand in any word."""
     patterns, found = drawn_cells.patterns_of((value, False)), 0

@@ -11,7 +11,7 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 
-VALUES = ("Siobhan O'Ferro", "Zoë O'Neil-Chen", "siobhan.o'ferro@mail.example", "+91 98450 12345")
+VALUES = ("Siobhan O'Ferro", "Zoë O'Neil-Chen", "siobhan.o'ferro@mail.example", "+91 98450 12345", "Jo Rao")
 BEFORE = "x" * 60 + " "
 
 
@@ -56,7 +56,22 @@ def test_quoted_printable_broken_at_every_place(value: str, every_sign: bool, en
 
 @pytest.mark.parametrize(
     "before",
-    [r"\u003c", r"\x3c", r"\n", r"\r", r"\t", r"\f", r"\v", r"\074", r"\\n", r"\\u003c", "%3C", "%253C", "%u003C", "=3D"],
+    [
+        r"\u003c",
+        r"\x3c",
+        r"\n",
+        r"\r",
+        r"\t",
+        r"\f",
+        r"\v",
+        r"\074",
+        r"\\n",
+        r"\\u003c",
+        "%3C",
+        "%253C",
+        "%u003C",
+        "=3D",
+    ],
 )
 @pytest.mark.parametrize("name", ["Siobhan Ferro", "Annette"])
 def test_a_value_behind_an_escape_is_found_broken_as_well_as_whole(before: str, name: str) -> None:

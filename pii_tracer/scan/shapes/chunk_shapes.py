@@ -13,7 +13,15 @@ import pyarrow.compute as pc
 
 from pii_tracer.model.number_keys import EXACT
 from pii_tracer.scan.decode.arrow import day_texts, is_never_searched
-from pii_tracer.scan.forms import bytes_in_text, escaped_letters, joints, line_wraps, sign_escapes, spaced_numbers, unseen_signs
+from pii_tracer.scan.forms import (
+    bytes_in_text,
+    escaped_letters,
+    joints,
+    line_wraps,
+    sign_escapes,
+    spaced_numbers,
+    unseen_signs,
+)
 from pii_tracer.scan.shapes.chunk_skipping import FIRST, LAST, WITHIN, Kind, Shape, border, number_hashes
 from pii_tracer.scan.shapes.word_tables import (
     LONG,

@@ -68,7 +68,8 @@ class Sought:
         spaced: bool,
     ) -> None:
         """patterns: all that text is searched for. lined: those that are looked for over ends of lines. ints: numbers.
-        runs: as of `SignEscapes`. everywhere: whether they fit in every text, as they are not all told, or are numbers that no pattern stands for.
+        runs: as of `SignEscapes`.
+        everywhere: whether they fit in every text, as they are not all told, or are numbers that no pattern stands for.
         spaced: whether there are some that are found in pieces.
         """
         self.patterns, self._lined, self._ints = tuple(patterns), tuple(lined), tuple(ints)

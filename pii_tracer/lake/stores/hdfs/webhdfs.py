@@ -95,8 +95,9 @@ class Blocks(NamedTuple):
     """What a file is made of. is_open: somebody writes it: its last block is not finished.
 
     made_of: its blocks, each with its generation stamp. HDFS changes no byte of a finished block without another stamp:
-    who appends, cuts or writes anew gets others. Empty of a file without blocks, or where the NameNode does not tell. Empty,
-    too, if a block is not finished, is broken, has no stamp, or is stored outside of HDFS, where no stamp tells of it.
+    who appends, cuts or writes anew gets others. Empty of a file without blocks, or where the NameNode does not tell.
+    Empty, too, if a block is not finished, is broken, has no stamp, or is stored outside of HDFS, where no stamp
+    tells of it.
     """
 
     is_open: bool
