@@ -104,15 +104,10 @@ class Patterns:
         self.packed = PackedNumbers(self.ints)
         self.cells = {value: tuple(names) for value, names in tables.cells.items()}
         self._cut = cut_values(self.cells, self._weak)
-        self.sought = Sought(
-            search.patterns,
-            search.lined,
-            self.ints,
-            everywhere=search.many or self.has_tiny,
-            spaced=bool(tables.spaced),
-        )
         self._reach = max(map(escape_views.reach, tables.looks), default=0)
         self._signs = sign_escapes.SignEscapes(tables.signed)
+        asked, everywhere = (search.patterns, search.lined, self.ints, self._signs.runs), search.many or self.has_tiny
+        self.sought = Sought(*asked, everywhere=everywhere, spaced=bool(tables.spaced))
         self._anchors = Anchors(tables.anchors, self._reach)
         self.overlap = max(self._folded.longest, self._exact.longest, self._bounded.longest, self._reach) + 1
         self.over_lines = line_wraps.spread(self.overlap)

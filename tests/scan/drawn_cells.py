@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
+from html.entities import codepoint2name
 from random import Random
 from urllib.parse import quote
 
@@ -106,16 +107,37 @@ def wrapped(draw: Random, form: str) -> str:
     return form
 
 
+ESCAPES: tuple[Callable[[str], str], ...] = (
+    lambda c: "".join(f"%{b:02x}" for b in c.encode()),
+    lambda c: "".join(f"%25{b:02X}" for b in c.encode()),
+    lambda c: f"\\u{ord(c):04x}",
+    lambda c: f"%u{ord(c):04x}",
+    lambda c: f"\\\\u{ord(c):04x}",
+    lambda c: f"\\x{ord(c) % 256:02x}",
+    lambda c: f"\\u{{{ord(c):x}}}",
+    lambda c: f"\\{ord(c) % 256:03o}",
+    lambda c: f"\\{ord(c):04x}",
+    lambda c: "".join(f"\\{b:02x}" for b in c.encode()),
+    lambda c: f"\\{ord(c):x} ",
+    lambda c: f"&#{ord(c)};",
+    lambda c: f"&#x{ord(c):X};",
+    lambda c: f"&amp;#{ord(c)};",
+    lambda c: f"&{codepoint2name.get(ord(c), 'shy')};",
+    lambda c: f"={ord(c) % 256:02X}",
+    lambda c: "".join(f"={b:02X}" for b in c.encode()),
+    lambda c: f"\\{c}",
+    lambda c: f"[{c}]",
+    lambda c: f"{c}=\n",
+    lambda c: f"{c}\u00ad",
+    lambda c: f"{c}&shy;",
+    lambda c: f"{c}%E2%80%8B",
+)
+"""How programs write a sign down that they do not leave as it is, or hide one beside it."""
+
+
 def escaped(draw: Random, form: str) -> str:
     """With escapes of some signs."""
-    ways: tuple[Callable[[str], str], ...] = (
-        lambda c: "".join(f"%{b:02x}" for b in c.encode()),
-        lambda c: f"\\u{ord(c):04x}",
-        lambda c: f"&#{ord(c)};",
-        lambda c: f"={ord(c) % 256:02X}",
-        lambda c: f"\\{c}",
-    )
-    way, share = draw.choice(ways), draw.choice((0.1, 1.0))
+    way, share = draw.choice(ESCAPES), draw.choice((0.1, 1.0))
     return "".join(
         way(c) if (not c.isalnum() and draw.random() < 2 * share) or draw.random() < share / 10 else c for c in form
     )

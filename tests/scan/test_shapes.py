@@ -201,6 +201,43 @@ def test_a_value_over_ends_of_lines_fits(value: str) -> None:
     assert found > 4 * len(value)
 
 
+NAMES = ("Müller Berg", "Zoë Berg", "Öz Ng-Åse", "O'Neil Rao", "José O'Neil", "Ipsita Nayak", "Siobhán Ferro")
+
+
+@pytest.mark.parametrize("value", [*(person[0] for person in PEOPLE if len(person[0]) > 4), *NAMES, "nån@mail.example"])
+def test_a_value_fits_wherever_the_search_finds_it_behind_an_escape(value: str) -> None:
+    """Every way of writing a sign down, of one sign, of all of a kind, of two ways: an escape may stand in any word."""
+    patterns, found = drawn_cells.patterns_of((value, False)), 0
+    others = sorted({c for c in value if not (c.isascii() and c.isalnum())})
+    kinds = [*({sign} for sign in sorted(set(value))), set(others), {c for c in value if not c.isascii()}]
+    for way in drawn_cells.ESCAPES:
+        for kind in kinds:
+            text = "so " + "".join(way(c) if c in kind else c for c in value) + ", on"
+            if any(True for _ in patterns.occurrences(text.encode(), lines=True)):
+                found += 1
+                assert fits(patterns, b"other cell", text.encode()), text
+    assert found > len(drawn_cells.ESCAPES)
+
+
+@settings(deadline=None, max_examples=300)
+@given(draw=st.randoms(use_true_random=False))
+def test_a_drawn_value_fits_wherever_the_search_finds_it(draw: Random) -> None:
+    person = drawn_cells.person(draw) if draw.random() < 0.5 else (draw.choice(NAMES), False)
+    patterns = drawn_cells.patterns_of(person)
+    for _ in range(4):
+        text = drawn_cells.noise(draw) + drawn_cells.escaped(draw, drawn_cells.text(draw, person[0]))
+        if any(True for _ in patterns.occurrences(text.encode(), lines=True)):
+            assert fits(patterns, b"other cell", text.encode()), text
+
+
+@pytest.mark.parametrize("value", [HER[0], "Ipsita Nayak"])
+def test_escapes_beside_others_words_admit_nobody(value: str) -> None:
+    """Addresses of the web, sums and entities stand in most texts: then all words of a value must be there, too."""
+    patterns = drawn_cells.patterns_of((value, False))
+    for text in ("a=1&b=2", "mail%20to=someone%40mail.example", "R&D caf=C3=A9", "C:\\temp", "caf&eacute;", "a[.]b"):
+        assert not fits(patterns, b"other cell", text.encode()), text
+
+
 @pytest.mark.parametrize("codec", ["snappy", "none"])
 def test_all_forms_of_a_value_show_the_same_with_shapes(codec: str) -> None:
     """Each in a column of its own, in the midst of others' cells."""

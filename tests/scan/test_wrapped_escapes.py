@@ -11,7 +11,7 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.folder_scan import scan_bytes
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 
-VALUES = ("Siobhan O'Ferro", "Zoë O'Neil-Chen", "siobhan.o'ferro@mail.example", "+91 98450 12345")
+VALUES = ("Siobhan O'Ferro", "Zoë O'Neil-Chen", "siobhan.o'ferro@mail.example", "+91 98450 12345", "Jo Rao")
 BEFORE = "x" * 60 + " "
 
 
@@ -55,10 +55,37 @@ def test_quoted_printable_broken_at_every_place(value: str, every_sign: bool, en
 
 
 @pytest.mark.parametrize(
+    "before",
+    [
+        r"\u003c",
+        r"\x3c",
+        r"\n",
+        r"\r",
+        r"\t",
+        r"\f",
+        r"\v",
+        r"\074",
+        r"\\n",
+        r"\\u003c",
+        "%3C",
+        "%253C",
+        "%u003C",
+        "=3D",
+    ],
+)
+@pytest.mark.parametrize("name", ["Siobhan Ferro", "Annette"])
+def test_a_value_behind_an_escape_is_found_broken_as_well_as_whole(before: str, name: str) -> None:
+    for broken in (name, f"{name[:5]}\n{name[5:]}"):
+        assert scan_bytes("a.txt", f"{BEFORE}{before}{broken} and more".encode(), sought(name)).strong, broken
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Content-Transfer-Encoding: quoted-printable\n\nto Siobh=\nan=20O'Ferrol and more",
         f"{BEFORE}Siobh\nan O''Ferrol",
+        f"{BEFORE}nSiobh\nan O'Ferro",
+        f"{BEFORE}u003cSiobh\nan O'Ferro",
     ],
 )
 def test_somebody_else_in_the_same_place_is_none(text: str) -> None:

@@ -149,6 +149,8 @@ def _uploaded(
 ) -> Mapping[str, Any]:
     """The answer to an upload that was completed."""
     bucket, key = where["Bucket"], where["Key"]
+    # the shortest copy alone first: a store that does not say what it copied copies no others in vain
+    first, *others = sorted(enumerate(parts, 1), key=lambda n: (n[1].old is None, len(n[1].new)))
     try:
         upload = client.create_multipart_upload(**where, **way.upload, **beside)["UploadId"]
     except (ClientError, BotoCoreError) as error:
@@ -160,8 +162,6 @@ def _uploaded(
     def part(numbered: tuple[int, UploadPart]) -> dict[str, Any]:
         return _part(client, which, *numbered, memoryview(data), old, way)
 
-    # the shortest copy alone first: a store that does not say what it copied copies no others in vain
-    first, *others = sorted(enumerate(parts, 1), key=lambda n: (n[1].old is None, len(n[1].new)))
     try:
         begun(upload)
         done = [part(first)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import ClassVar
 
@@ -45,12 +44,16 @@ def fetch(client: WebHdfs, file: HdfsFile, kept: bool) -> memoryview:
     if not kept and client.is_open(file.path):
         raise EstateError(_OPEN)
     data = in_unnamed_file(pieces(client, file.path, file.size))
-    now = client.status(file.path)
-    if (now.file_id, now.size, now.modified) != (file.file_id, file.size, file.modified):
-        raise EstateError(_OTHER)
+    _raise_if_other(client, file)
     if len(data) != file.size:
         raise StoreError("the file's content ends early", "Cut", where=client.name)
     return data
+
+
+def _raise_if_other(client: WebHdfs, file: HdfsFile) -> None:
+    now = client.status(file.path)
+    if (now.file_id, now.size, now.modified) != (file.file_id, file.size, file.modified):
+        raise EstateError(_OTHER)
 
 
 @dataclass(frozen=True)
@@ -88,13 +91,35 @@ def identity_of(client: WebHdfs, file: HdfsFile) -> str | None:
     return sha256(json.dumps([file.file_id, file.size, file.modified, found.made_of]).encode()).hexdigest()
 
 
-def held(client: WebHdfs, files: Iterable[HdfsFile], searchers: Searchers) -> Sequence[HeldFile]:
-    """Files with what tells them again, where a ledger is there."""
-    if not isinstance(searchers, LedgerSearchers) or searchers.ledger is None:
-        return [HeldFile(file) for file in files]
-    files = list(files)
-    asked = several(partial(identity_of, client), files, _ASKED_AT_ONCE)
-    return [HeldFile(file, identity) for file, identity in zip(files, asked, strict=True)]
+def checksum_of(client: WebHdfs, thing: HeldFile) -> str:
+    """HDFS's checksum of a file that was searched.
+
+    Raises:
+        EstateError: as `fetch`; it may be the checksum of other bytes than those that were searched.
+    """
+    checksum = client.checksum(thing.key)
+    _raise_if_other(client, thing.file)
+    if thing.identity is not None and identity_of(client, thing.file) != thing.identity:
+        raise EstateError(_OTHER)
+    return checksum
+
+
+def held(
+    client: WebHdfs,
+    files: Iterable[HdfsFile],
+    searchers: Searchers,
+    patterns: Patterns,
+    remembers: Callable[[HeldFile], bool] = lambda file: True,
+) -> Sequence[HeldFile]:
+    """Files with what tells them again, where a ledger is there that remembers them. remembers: as of `HdfsLook`."""
+    things = [HeldFile(file) for file in files]
+    if not isinstance(searchers, LedgerSearchers) or searchers.ledger is None or patterns.file_keys is not None:
+        return things
+
+    def told(thing: HeldFile) -> HeldFile:
+        return replace(thing, identity=identity_of(client, thing.file)) if remembers(thing) else thing
+
+    return list(several(told, things, _ASKED_AT_ONCE))
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def _read(
     which rows are counted."""
     ledger = searchers.ledger if isinstance(searchers, LedgerSearchers) else None
     for place in places:
-        files, rows = held(client, place.files, searchers), None
+        files, rows = held(client, place.files, searchers, patterns), None
         if copy is not None and counts_rows(copy):
             rows = RowCounts(copy, client.name, place, files, patterns, ledger)
         # one after the other where rows are counted: they take room

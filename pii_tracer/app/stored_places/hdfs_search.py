@@ -10,7 +10,7 @@ from itertools import chain
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.app.stored_places.bare_folders import Names, declared_names, folder_in_hdfs
-from pii_tracer.app.stored_places.hdfs_files import HdfsLook, HeldFile, held
+from pii_tracer.app.stored_places.hdfs_files import HdfsLook, HeldFile, checksum_of, held
 from pii_tracer.app.stored_places.hdfs_quotas import crowded, room_in
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -154,7 +154,8 @@ def _looked(
         return _Looked(scan, read, list(places.values()).count(None), frozenset(p.path for p in places.values() if p))
 
     look = HdfsLook(client, place, "/", takes=take, remembers=remembers)
-    return list(several(told, searchers.search(look, held(client, place.files, searchers), patterns)))
+    files = held(client, place.files, searchers, patterns, remembers)
+    return list(several(told, searchers.search(look, files, patterns)))
 
 
 def _read_of(
@@ -166,7 +167,7 @@ def _read_of(
         return None
     wanted = place.kind is not HdfsKind.SNAPSHOT and (scan.hits or place.kind is HdfsKind.FOLDER)
     try:
-        return HdfsRead(*file.file, checksum=client.checksum(file.key) if wanted else "", holds=bool(scan.hits))
+        return HdfsRead(*file.file, checksum=checksum_of(client, file) if wanted else "", holds=bool(scan.hits))
     except (EstateError, OSError) as error:
         return error
 

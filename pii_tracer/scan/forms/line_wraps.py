@@ -29,7 +29,12 @@ _FOLDING = re.compile(rb"\bBEGIN:V[A-Z]|(?:^|\")dn::? ", re.MULTILINE | re.IGNOR
 """In vCard (RFC 6350, 3.2), iCalendar (RFC 5545, 3.1) and LDIF (RFC 2849) a break and one blank behind it part nothing:
 long lines are folded at any character."""
 _SOFT = re.compile(rb"=[0-9A-Fa-f]{2}[^\r\n]?=\r?\n|=\r?\n(?=[^\r\n]?=[0-9A-Fa-f]{2})")
-_ESCAPE = re.compile(rb"(?:[=%][0-9A-Fa-f]{2}|\\\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[nrt]))\Z")
+_ESCAPE = re.compile(
+    rb"(?:=[0-9A-Fa-f]{2}|%(?:25)*(?:u[0-9A-Fa-f]{2})?[0-9A-Fa-f]{2}"
+    rb"|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtfv]))\Z"
+)
+"""The end of an escape, whose letters are no text: those that `escape_views` undoes."""
+_ESCAPE_LENGTH = 12
 _AT_FOLD = re.compile(rb"\r?\n[ \t]")
 _LEAST_BITS, _MOST_BITS = 18, 24
 _SPARSE = 256
@@ -238,7 +243,7 @@ def is_one(text: Joined, start: int, end: int, parts: Places) -> bool:
     """
     line = text.data
     unlike = not _may_be_listed(line[start:end])
-    escaped = _ESCAPE.search(line[max(0, start - 6) : start]) is not None
+    escaped = _ESCAPE.search(line[max(0, start - _ESCAPE_LENGTH) : start]) is not None
     if start and _of_word(line[start - 1]) and not (escaped or (unlike and text.begins_line(start))):
         return False
     if end < len(line) and _of_word(line[end]) and not (unlike and text.begins_line(end)):

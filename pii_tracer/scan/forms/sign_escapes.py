@@ -35,6 +35,7 @@ _UNSEEN_LEADS = BytesAhoCorasick(_UNSEEN, matchkind=MatchKind.LeftmostFirst)
 _BEGIN = (b"\\", b"%", b"&", b"=", b"[")
 """How every escape of a sign begins."""
 
+_BEHIND_WORD = re.compile(rb"(?<=[A-Za-z0-9])[\\%&=\[]")
 _RUN = re.compile(rb"[a-z0-9]+")
 _AFTER_RUN = re.compile(rb"[a-z0-9]+(?=[^a-z0-9])")
 _PLUS = re.compile(rb"\+")
@@ -55,6 +56,11 @@ class SignEscapes:
                 values[before].append(_RUN.findall(text))
         self._leads = BytesAhoCorasick([before + sign for before in values for sign in _BEGIN]) if values else None
         self._runs: list[list[list[bytes]]] = [runs if len(runs) <= _MOST else [[]] for runs in values.values()]
+
+    @property
+    def runs(self) -> set[tuple[bytes, ...]]:
+        """Of each value the letters and digits, in pieces, that stand in a text in which a sign of it is escaped."""
+        return {tuple(runs) for values in self._runs for runs in values}
 
     def views(self, data: bytes) -> Iterator[tuple[int, View]]:
         """The parts of a text around such escapes, folded and with all escapes undone: where each begins, its look."""
@@ -79,6 +85,16 @@ class SignEscapes:
             if any(in_order(runs, near) for runs in self._runs[number // len(_BEGIN)]):
                 found.append((start, end))
         return sorted(found)
+
+
+def stand_in(data: bytes) -> bool:
+    """Whether one may stand behind a word in a text: many signs look like one."""
+    return any(sign in data for sign in _BEGIN) and _BEHIND_WORD.search(data) is not None
+
+
+def unseen_stand_in(data: bytes) -> bool:
+    """Whether an escape of a sign that nobody sees stands in a word: then no word of a value needs to stand there."""
+    return any(start and data[start - 1] in _WORDS for _, start, _ in _UNSEEN_LEADS.find_matches_as_indexes(data))
 
 
 def _readings(plain: View) -> Iterator[View]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,8 @@ _THOUSANDS = re.compile(rb"\d{1,3}(?:([,_']|\xe2\x80\x99)\d{2,3})*\1\d{3}")
 
 
 _PARTED = re.compile(rb"\d+(?:(?:" + _SIGN + rb"|[,_']|\xe2\x80\x99){1,3}\d+)+")
+_ESCAPED = re.compile(rb"\d+(?:(?:" + _SIGN + rb"|[,_'\0]|\xe2\x80\x99){1,12}\d+)+")
+"""The same where escapes stand: of several layers, or of letters of two bytes, more is between two digits."""
 _SIGNS = (b"%", b"\\", b"&", b"=")
 """How every escape begins."""
 _ENTITY = re.compile(rb"&(?:amp;)*#?\w{1,30};")
@@ -58,7 +61,8 @@ def stand_in(data: bytes) -> bool:
     """Whether a number with so many digits may stand in pieces in a text."""
     whole = np.frombuffer(data, np.uint8)
     readings = (np.where(_LEADS[whole], 45, whole)[~within].astype(np.uint8).tobytes() for within in _escapes(data))
-    found = (number for reading in (data, *readings) for number in _PARTED.finditer(reading))
+    escaped = (number for reading in readings for number in _ESCAPED.finditer(reading))
+    found = chain(_PARTED.finditer(data), escaped)
     return any(len(number[0].translate(None, _OTHERS)) >= LEAST for number in found)
 
 

@@ -13,7 +13,15 @@ import pyarrow.compute as pc
 
 from pii_tracer.model.number_keys import EXACT
 from pii_tracer.scan.decode.arrow import day_texts, is_never_searched
-from pii_tracer.scan.forms import bytes_in_text, escaped_letters, joints, line_wraps, spaced_numbers, unseen_signs
+from pii_tracer.scan.forms import (
+    bytes_in_text,
+    escaped_letters,
+    joints,
+    line_wraps,
+    sign_escapes,
+    spaced_numbers,
+    unseen_signs,
+)
 from pii_tracer.scan.shapes.chunk_skipping import FIRST, LAST, WITHIN, Kind, Shape, border, number_hashes
 from pii_tracer.scan.shapes.word_tables import (
     LONG,
@@ -44,7 +52,7 @@ class TextShape:
         self._short, self._long = (new_marks(min(width.most, bits)) for width in (SHORT, LONG))
         self._digits = new_marks(min(LONG.most, bits))
         self._ends = new_marks(min(SHORT.most, bits))
-        self._parted = self._grouped = False
+        self._parted = self._escaped = self._grouped = False
 
     def add(self, piece: bytes | memoryview) -> None:
         """Note what stands in a piece of which no text goes on in another."""
@@ -56,10 +64,12 @@ class TextShape:
             self._parted
             or unseen_signs.stand_in(whole)
             or escaped_letters.stand_in(whole)
+            or sign_escapes.unseen_stand_in(whole)
             or joints.stand_in(whole)
             or line_wraps.stand_in(whole)
             or bytes_in_text.stand_in(whole)
         )
+        self._escaped = self._escaped or sign_escapes.stand_in(whole)
         self._grouped = self._grouped or spaced_numbers.stand_in(whole)
         before, left, right, behind = line_wraps.signs_at_ends(piece)
         if len(left):
@@ -72,7 +82,7 @@ class TextShape:
         # a short pattern has few words, of which none should be there by chance
         short, digits, ends = (packed(marks, SPARSER) for marks in (self._short, self._digits, self._ends))
         tables = (short, packed(self._long, SPARSE), digits, ends)
-        return Shape(Kind.TEXT, tables, parted=self._parted, grouped=self._grouped)
+        return Shape(Kind.TEXT, tables, parted=self._parted, escaped=self._escaped, grouped=self._grouped)
 
 
 class ColumnShape(Protocol):
@@ -165,7 +175,7 @@ def whole_numbers(array: Any) -> Numbers | None:
 def written(shapes: Mapping[Place, Shape]) -> bytes:
     """The shapes of a file as bytes."""
     heads = [
-        [*place, s.kind, s.low, s.high, s.parted, s.grouped, [len(t) for t in s.tables]]
+        [*place, s.kind, s.low, s.high, s.parted, s.escaped, s.grouped, [len(t) for t in s.tables]]
         for place, s in sorted(shapes.items())
     ]
     head = json.dumps(heads).encode()
@@ -180,12 +190,12 @@ def read(content: bytes) -> dict[Place, Shape]:
     """
     at = 4 + int.from_bytes(content[:4], "little")
     found: dict[Place, Shape] = {}
-    for group, index, kind, low, high, parted, grouped, sizes in json.loads(content[4:at]):
+    for group, index, kind, low, high, parted, escaped, grouped, sizes in json.loads(content[4:at]):
         tables = []
         for size in sizes:
             tables.append(content[at : at + size])
             at += size
-        found[group, index] = Shape(Kind(kind), tuple(tables), low, high, parted, grouped)
+        found[group, index] = Shape(Kind(kind), tuple(tables), low, high, parted, escaped, grouped)
     if at != len(content):
         raise ValueError("the shapes are truncated")
     return found

@@ -7,7 +7,7 @@ patterns.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.scan.shapes.word_tables import LONG, SHORT, Hashes, PatternDigits, PatternWords, fold, held
+from pii_tracer.scan.shapes.word_tables import LONG, SHORT, Hashes, Marks, PatternDigits, PatternWords, fold, held
 
 _MOST_PATTERN_BYTES = 1 << 20
 """Patterns of more bytes, those of dozens of persons, are not asked for: they fit everywhere."""
@@ -37,7 +37,8 @@ class Shape:
 
     tables: of a text its words of four and of eight bytes, its runs of digits, and what stands around ends of lines; of
     numbers the whole ones. low, high: the least and the greatest whole number. parted: whether signs that are not seen,
-    or letters written as escapes, stand in a text, so that no word of a value needs to stand in one piece; grouped:
+    or letters written as escapes, stand in a text, so that no word of a value needs to stand in one piece; escaped:
+    whether escapes of signs may, so that its words need to stand there, and what is between them does not; grouped:
     whether long numbers in pieces do.
     """
 
@@ -46,7 +47,11 @@ class Shape:
     low: int = 0
     high: int = -1
     parted: bool = False
+    escaped: bool = False
     grouped: bool = False
+
+
+_Words = tuple[PatternWords, PatternWords, PatternDigits]
 
 
 class Sought:
@@ -57,15 +62,18 @@ class Sought:
         patterns: Iterable[bytes],
         lined: Iterable[bytes],
         ints: Collection[int],
+        runs: Iterable[tuple[bytes, ...]],
         *,
         everywhere: bool,
         spaced: bool,
     ) -> None:
         """patterns: all that text is searched for. lined: those that are looked for over ends of lines. ints: numbers.
+        runs: as of `SignEscapes`.
         everywhere: whether they fit in every text, as they are not all told, or are numbers that no pattern stands for.
         spaced: whether there are some that are found in pieces.
         """
         self.patterns, self._lined, self._ints = tuple(patterns), tuple(lined), tuple(ints)
+        self._runs = tuple(runs)
         self._everywhere, self._spaced = everywhere, spaced
 
     def fits(self, shape: Shape) -> bool:
@@ -83,9 +91,15 @@ class Sought:
             return True
         if held(shape.tables[-1], self._around_ends).any():
             return True
-        short, long, digits = self._words
-        possible = short.may_stand(shape.tables[0]) & long.may_stand(shape.tables[1])
-        return bool((possible & digits.may_stand(shape.tables[2])).any())
+        if shape.escaped and self._all_runs_stand(shape):
+            return True
+        return bool(_may_stand(self._words, shape).any())
+
+    def _all_runs_stand(self, shape: Shape) -> bool:
+        """Whether all runs of one of the values may stand in a text."""
+        every = sorted({run for runs in self._runs for run in runs})
+        there = dict(zip(every, _may_stand(_words_of(every), shape).tolist(), strict=True)) if every else {}
+        return any(all(there[run] for run in runs) for runs in self._runs)
 
     @cached_property
     def _fits_everywhere(self) -> bool:
@@ -93,9 +107,8 @@ class Sought:
         return self._everywhere or min(sizes, default=0) < SHORT.covered or sum(sizes) > _MOST_PATTERN_BYTES
 
     @cached_property
-    def _words(self) -> tuple[PatternWords, PatternWords, PatternDigits]:
-        folded = fold(self.patterns)
-        return PatternWords(folded, SHORT), PatternWords(folded, LONG), PatternDigits(folded)
+    def _words(self) -> _Words:
+        return _words_of(fold(self.patterns))
 
     @cached_property
     def _around_ends(self) -> Hashes:
@@ -107,6 +120,17 @@ class Sought:
             found.append(border(FIRST, *whole[:3].reshape(3, 1)))
             found.append(border(LAST, *whole[-3:].reshape(3, 1)))
         return np.unique(np.concatenate(found))
+
+
+def _words_of(folded: Sequence[bytes]) -> _Words:
+    return PatternWords(folded, SHORT), PatternWords(folded, LONG), PatternDigits(folded)
+
+
+def _may_stand(words: _Words, shape: Shape) -> Marks:
+    """Whether each pattern may stand in a text, by the words of it alone."""
+    short, long, digits = words
+    possible = short.may_stand(shape.tables[0]) & long.may_stand(shape.tables[1])
+    return np.asarray(possible & digits.may_stand(shape.tables[2]), np.bool_)
 
 
 def number_hashes(numbers: npt.NDArray[np.int64]) -> Hashes:

@@ -23,6 +23,8 @@ from pii_tracer.lake.stores.hdfs.security import ON_TRUST, Security, is_trusted_
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation
 
+_ODD = (KeyError, TypeError, ValueError, OverflowError)
+"""What an answer raises that is none: a number may have no end."""
 _API = "/webhdfs/v1"
 SNAPSHOTS = ".snapshot"
 """The name under which a folder shows its snapshots."""
@@ -94,6 +96,8 @@ class Blocks(NamedTuple):
 
     made_of: its blocks, each with its generation stamp. HDFS changes no byte of a finished block without another stamp:
     who appends, cuts or writes anew gets others. Empty of a file without blocks, or where the NameNode does not tell.
+    Empty, too, if a block is not finished, is broken, has no stamp, or is stored outside of HDFS, where no stamp
+    tells of it.
     """
 
     is_open: bool
@@ -142,7 +146,11 @@ class WebHdfs:
 
     def status(self, path: str) -> Status:
         """Raises Absent: nothing stands there."""
-        return _status(self._told("it cannot be looked at", path, "GETFILESTATUS", "FileStatus"))
+        told = self._told("it cannot be looked at", path, "GETFILESTATUS", "FileStatus")
+        try:
+            return _status(told)
+        except _ODD:
+            raise self._odd(path) from None
 
     def entries(self, folder: str) -> Iterator[Status]:
         """What lies in a folder, asked once more behind the last name until nothing new comes. Raises Absent: there is
@@ -154,7 +162,7 @@ class WebHdfs:
             try:
                 found = [_status(item) for item in page["partialListing"]["FileStatuses"]["FileStatus"]]
                 left = int(page["remainingEntries"])
-            except (KeyError, TypeError, ValueError):
+            except _ODD:
                 raise self._odd(folder) from None
             fresh = [one for one in found if one.name not in names]
             names.update(one.name for one in fresh)
@@ -189,7 +197,7 @@ class WebHdfs:
         try:
             quotas = int(told["quota"]), int(told["spaceQuota"])
             used = int(told["fileAndDirectoryCount"]), int(told["spaceConsumed"])
-        except (KeyError, TypeError, ValueError):
+        except _ODD:
             raise self._odd(folder) from None
         names, size = (most - now if 0 <= most < _NO_QUOTA else None for most, now in zip(quotas, used, strict=True))
         return Room(names, size)
@@ -204,10 +212,12 @@ class WebHdfs:
         if not isinstance(told, dict) or not isinstance(told.get("isUnderConstruction"), bool):
             raise self._odd(path)
         try:
-            size, found = int(told["fileLength"]), [item["block"] for item in told["locatedBlocks"]]
+            size, places = int(told["fileLength"]), told["locatedBlocks"]
+            found = [item["block"] for item in places]
             parts = [(_text(b["blockPoolId"]), int(b["blockId"]), int(b["generationStamp"])) for b in found]
-            whole = sum(int(b["numBytes"]) for b in found) >= size
-        except (KeyError, TypeError, ValueError):
+            whole = sum(int(b["numBytes"]) for b in found) >= size and told.get("isLastBlockComplete") is True
+            whole = whole and all(map(_is_sound, places)) and all(stamp > 0 for _, _, stamp in parts)
+        except _ODD:
             size, parts, whole = -1, [], False
         return Blocks(told["isUnderConstruction"], size, json.dumps(parts) if parts and whole else "")
 
@@ -227,7 +237,7 @@ class WebHdfs:
         try:
             told = json.loads(data)["FileChecksum"]
             return f"{told['algorithm']}:{told['bytes']}"
-        except (ValueError, KeyError, TypeError):
+        except _ODD:
             raise self._odd(path) from None
 
     def rights(self, path: str) -> Rights:
@@ -245,7 +255,7 @@ class WebHdfs:
                 policy=int(told["storagePolicy"]),
                 listed=bool(told.get("aclBit", False)) or bool(json.loads(names)),
             )
-        except (ValueError, KeyError, TypeError):
+        except _ODD:
             raise self._odd(path) from None
 
     def create(self, path: str, data: bytes, like: Rights | None = None) -> None:
@@ -283,7 +293,7 @@ class WebHdfs:
         data = self._asked(what, path, "GET", self._url(path, operation, **query))
         try:
             return json.loads(data)[part]
-        except (ValueError, KeyError, TypeError):
+        except _ODD:
             raise self._odd(path) from None
 
     def _place(self, what: str, method: str, path: str, operation: str, **query: Any) -> str:
@@ -293,7 +303,7 @@ class WebHdfs:
         try:
             # the NameNode leaves letters beyond ASCII as they are
             place = quote(str(json.loads(data)["Location"]), safe=_PRINTED)
-        except (ValueError, KeyError, TypeError):
+        except _ODD:
             raise self._odd(path) from None
         if not is_trusted_target(place, self.name_nodes.addresses[0]):
             raise self._error("NotTrusted", what, path)
@@ -362,6 +372,12 @@ class WebHdfs:
         return f"{self.name}{path}"
 
 
+def _is_sound(located: Any) -> bool:
+    """Whether a block is whole, and HDFS itself keeps it: of provided storage it does not see who changes it."""
+    kinds = located.get("storageTypes")
+    return located.get("isCorrupt") is False and isinstance(kinds, list) and "PROVIDED" not in kinds
+
+
 def _text(told: Any) -> str:
     """Raises TypeError: it is none."""
     if not isinstance(told, str):
@@ -370,7 +386,7 @@ def _text(told: Any) -> str:
 
 
 def _status(told: Any) -> Status:
-    """Raises KeyError, TypeError, ValueError: it is no status."""
+    """Raises one of `_ODD`: it is no status."""
     return Status(
         name=_text(told["pathSuffix"]),
         kind=_text(told["type"]),

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from executors.formats.plain_files.parquet_surgery.recipe import File, Piece, Recipe, Span
 from executors.stores.s3.executor import S3Executor
+from executors.stores.s3.multipart_copy import copy_like
 from executors.stores.s3.multipart_parts import LEAST, MOST, upload_parts
 from executors.stores.s3.replica_wait import _same_content
 from executors.stores.s3.step_base import PLAN_TAG
@@ -301,3 +302,17 @@ def test_parts_are_large_enough_and_give_the_new_object(recipe: Recipe) -> None:
                 part.new.start in new and part.new.stop - 1 in new and part.old.start - part.new.start == shift
                 for new, shift in sources
             )
+
+
+def test_no_upload_is_begun_for_what_has_no_parts() -> None:
+    """Its id would be in no journal, and nobody would abort it."""
+    asked: list[str] = []
+
+    class Noting:
+        def __getattr__(self, name: str) -> Any:
+            asked.append(name)
+            return lambda **_: {"UploadId": "1"}
+
+    with pytest.raises(ValueError, match="not enough values"):
+        copy_like(Noting(), "bucket", KEY, b"", (), {"ETag": '"1"'}, PLAN, {}, str)
+    assert asked == []
