@@ -35,9 +35,9 @@ def write_first_estate(folder: Path, state: Path, estate: str | None = None) -> 
     _refuse_init([*files, key], state)
     if estate is not None and settings.estate_file.exists():
         raise UsageError(
-            "the estate file is here already",
+            "the estate file already exists",
             where=str(settings.estate_file),
-            todo="move it away, or name another folder",
+            todo="move the estate file, or name another folder",
         )
     written = {path: not path.exists() for path in files}
     for path, text in files.items():
@@ -61,7 +61,8 @@ def _refuse_init(files: Sequence[Path], state: Path) -> None:
     *_, key = files
     if not key.exists() and any((state / "runs").glob("*")):
         raise UsageError(
-            "the state folder knows runs, and the key of their plans is not there: a new one opens none of them",
+            "the state folder has runs, but the estate key of their plans is missing. A new key cannot open these "
+            "plans",
             where=str(key),
             todo="put the key back, or name its file (PII_TRACER_ESTATE_KEY); for a new estate use another --state",
         )

@@ -220,8 +220,8 @@ def _refuse_gone(
         raise Refused(
             f"the person of the request {name} keeps data by the request {by} of the request store",
             where=plan,
-            todo="do not use this plan. Plan by `pii-tracer plan --requests`; if the person asks for everything now,"
-            " first `pii-tracer requests add` that",
+            todo="do not use this plan. Run `pii-tracer plan --requests`; if the person now asks for everything, "
+            "first add that request with `pii-tracer requests add`",
         )
 
 

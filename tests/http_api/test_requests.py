@@ -197,7 +197,7 @@ def test_a_store_that_is_gone_is_not_begun_anew(client: Client, settings: Settin
     file, away = settings.state / FILE, settings.base / "away"
     file.rename(away)
     refused = client.send("POST", "/v1/requests", BODY, once="attempt-1")
-    assert (refused.status, "the request store is gone" in refused.text, file.exists()) == (503, True, False)
+    assert (refused.status, "the request store is missing" in refused.text, file.exists()) == (503, True, False)
     away.rename(file)
     assert client.send("POST", "/v1/requests", BODY, once="attempt-1").status == 201
 

@@ -48,7 +48,7 @@ def test_a_run_begins_when_the_notice_has_run_and_not_before(
     assert [one.not_before for one in plan.requests] == [NOW + timedelta(days=1)]
     with_it, ready = made(settings)  # a notice to one puts nobody else off
     assert [(one.id, one.not_before) for one in ready.requests] == [("R-2", NOW - timedelta(days=0.5))]
-    with pytest.raises(Waiting, match="nothing may begin before") as waits:
+    with pytest.raises(Waiting, match="nothing may be erased before") as waits:
         start_run(settings, found.written.path, None, [], None)
     assert waits.value.until == NOW + timedelta(days=1)
     assert not (settings.state / "runs").exists()

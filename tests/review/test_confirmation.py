@@ -186,5 +186,5 @@ def test_a_word_that_tells_a_value_never_gets_into_the_journal(
 
 def test_without_anybody_trusted_the_step_fails_before_it_waits(tmp_path: Path) -> None:
     nobody = PeopleExecutor(tmp_path, DIGEST, [], lambda: NOW, lambda _: None)
-    with pytest.raises(RunError, match="nobody whose signature counts"):
+    with pytest.raises(RunError, match="no list of persons whose signature it trusts"):
         nobody.check(step(), None)

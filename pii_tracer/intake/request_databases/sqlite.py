@@ -66,7 +66,7 @@ class SqliteFile:
             raise RequestError(
                 "the request store was moved, removed or replaced while it was used",
                 where=self.where,
-                todo="put the newest file back",
+                todo="restore the newest copy of the request store",
             )
 
     def _file(self) -> tuple[int, int] | None:
