@@ -56,7 +56,9 @@ def parse_yaml(text: str, where: str, what: str) -> Any:
             f"the {what} file is not YAML: {error.problem}", where=f"{where}, line {line}", todo="correct that line"
         ) from None
     except RecursionError:
-        raise ConfigError(f"the {what} file is nested too deeply", where=where, todo="reduce the nesting") from None
+        raise ConfigError(
+            f"the {what} file is nested too deeply", where=where, todo="nest fewer lists and mappings in each other"
+        ) from None
     except (yaml.YAMLError, ValueError, OverflowError, TypeError, AttributeError) as error:
         # a character, date or number that there is not: the message can quote it
         raise ConfigError(
@@ -103,7 +105,7 @@ def _size(node: Any, known: dict[int, int | None]) -> int:
     if id(node) in known:
         size = known[id(node)]
         if size is None:
-            raise yaml.MarkedYAMLError(problem="a value that holds itself", problem_mark=node.start_mark)
+            raise yaml.MarkedYAMLError(problem="a value that contains itself", problem_mark=node.start_mark)
         return size
     known[id(node)] = None
     below = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value

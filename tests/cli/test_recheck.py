@@ -375,7 +375,7 @@ def test_with_another_estate_key_nobody_is_called_free(estate: Estate, capsys: p
         capsys.readouterr()
         assert run([*words, *there]) == 7
         told = capsys.readouterr()
-        assert "made with another estate key" in told.err
+        assert "made with a different estate key" in told.err
         assert "free" not in told.out
 
 

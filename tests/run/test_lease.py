@@ -65,7 +65,7 @@ def test_a_frozen_runner_finds_out_that_it_was_overtaken(tmp_path: Path) -> None
     (tmp_path / "runner.lock").unlink()  # what keeps two apart is gone: the token still tells
     with Lease.acquire(tmp_path) as second:
         assert second.token == 2
-        with pytest.raises(Refused, match="lost its lease"):
+        with pytest.raises(Refused, match="another runner now has the lease"):
             frozen.check()
         frozen.release()
         second.check()
