@@ -92,7 +92,7 @@ class _Strict(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable) or key in seen:
                 # people write values in the place of keys, too: the line tells which it is
-                told = "a key is there twice" if isinstance(key, Hashable) else "a key is not text"
+                told = "a key appears twice" if isinstance(key, Hashable) else "a key is not text"
                 raise yaml.MarkedYAMLError(problem=told, problem_mark=key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)

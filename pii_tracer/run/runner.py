@@ -96,11 +96,7 @@ def _refuse_unfit(plan: ErasurePlan, executors: Mapping[str, Executor], journal:
         raise Refused("the plan cannot be applied", where=plan.plan_id, todo="close or waive each gap, then plan again")
     missing = sorted({s.executor for s in plan.steps} - set(executors))
     if missing:
-        raise Refused(
-            f"no executor for: {', '.join(missing)}",
-            where=plan.plan_id,
-            todo="install the packages that these steps need; run `pii-tracer doctor` to see them",
-        )
+        raise Refused(f"no executor for: {', '.join(missing)}", where=plan.plan_id, todo="run `pii-tracer doctor`")
     for record in journal.records:
         if record.kind is Kind.RUN_STARTED and record.facts.get("plan_digest") != digest:
             raise Refused(

@@ -118,7 +118,7 @@ def test_an_attempt_without_an_id_or_a_time_is_known_again(client: Client, setti
     again = client.send("POST", "/v1/requests", BODY, once="attempt-1")
     assert (first.status, again.status, first.told["request"]) == (201, 200, again.told["request"])
     other = client.send("POST", "/v1/requests", {**BODY, "key": "4417700102"}, once="attempt-1")
-    assert (other.status, "another request" in other.told["error"]) == (409, True)
+    assert (other.status, "a different request" in other.told["error"]) == (409, True)
     assert [one.receipts for one in opened(settings).requests()] == [1]
 
 

@@ -89,7 +89,7 @@ def test_a_plan_file_is_read_as_the_bytes_it_is(tmp_path: Path) -> None:
     [
         (b"{", "not JSON"),
         (b"\xff{}", "not JSON"),
-        (b'{"format_version": 1, "format_version": 1}', "is there twice"),
+        (b'{"format_version": 1, "format_version": 1}', "appears twice"),
         (b'{"format_version": NaN}', "NaN"),
         (b'{"format_version": 1}', "version 1 is not known"),
         (b'{"format_version": true}', "not known"),
@@ -165,7 +165,7 @@ def test_the_envelope_verifies_with_securesystemslib() -> None:
     ("envelopes", "changes", "words"),
     [
         ([], {}, "there is no approval"),
-        ([b"{}"], {}, "tampered"),
+        ([b"{}"], {}, "not an approval"),
         ([approved()], {"now": NOW + timedelta(hours=24)}, "expired"),
         (
             [approved()],
@@ -174,10 +174,10 @@ def test_the_envelope_verifies_with_securesystemslib() -> None:
         ),
         ([approved()], {"now": NOW - timedelta(hours=1)}, "future"),
         ([approved()], {"consumed": "run-0"}, "consumed by the run run-0"),
-        ([approved()], {"loaded": parse_plan(LOADED.raw + b"\n", "p.plan.json")}, "other bytes"),
+        ([approved()], {"loaded": parse_plan(LOADED.raw + b"\n", "p.plan.json")}, "a different version"),
         ([approved()], {"trusted": [BALA]}, "not made with a trusted key"),
         ([approved()], {"policy_digest": "sha256:00"}, "the policy was changed"),
-        ([approved(approver="bala", role="owner")], {}, "another person"),
+        ([approved(approver="bala", role="owner")], {}, "differs from its signer"),
         ([approved(role="owner")], {}, "a person or role that differs"),
         ([approved()], {"planner": "asha"}, "person who made the plan is its only approver"),
         ([approved()], {"planner": " Asha "}, "person who made the plan is its only approver"),
@@ -261,7 +261,7 @@ def test_keys_are_private_and_never_overwritten(tmp_path: Path) -> None:
     with pytest.raises(ReviewError, match="already"):
         generate(path)
     path.chmod(0o644)
-    with pytest.raises(ReviewError, match="other people"):
+    with pytest.raises(ReviewError, match="other users"):
         load_private(path)
 
 

@@ -267,7 +267,7 @@ def test_weak_and_open_keys_are_refused(keys: dict[str, Path], tmp_path: Path) -
     opened = tmp_path / "open"
     opened.write_bytes(keys["ed25519"].read_bytes())
     opened.chmod(0o644)
-    with pytest.raises(ReviewError, match="other people"):
+    with pytest.raises(ReviewError, match="other users"):
         load_signer(opened)
     with pytest.raises(ReviewError, match="no SSH private key"):
         load_signer(tmp_path / "none")

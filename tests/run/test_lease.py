@@ -52,7 +52,7 @@ def test_tokens_grow_and_a_released_lease_is_free(tmp_path: Path) -> None:
     with Lease.acquire(tmp_path) as lease:
         lease.check()
         assert lease.token == 1
-    with pytest.raises(Refused, match="lost"):
+    with pytest.raises(Refused, match="now has the lease"):
         lease.check()
     with Lease.acquire(tmp_path) as lease:
         assert (lease.token, lease.took_over) == (2, None)

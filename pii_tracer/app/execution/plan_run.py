@@ -77,8 +77,7 @@ def start_run(
         raise PlanIncomplete(
             "the plan cannot be applied: it has gaps without a waiver, or blocked copies",
             where=str(plan_file),
-            todo="run `pii-tracer check` to list them; close or waive each gap, remove the reason for each blocked "
-            "copy, then plan again",
+            todo="run `pii-tracer check`; close or waive each gap, remove the reason for each blocked copy, then plan again",
         )
     _, policy_file = settings.policy(policy)
     info = RunInfo(
@@ -134,7 +133,7 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
     consumed = consumed_by(settings.state / "consumed", loaded.digest)
     refuse_gone(folder, consumed == folder.path.name)
     if loaded.digest != info.plan_digest:
-        raise NotApproved("the plan file was changed since this run began", where=info.plan_file, todo="put it back")
+        raise NotApproved("the plan file was changed since this run began", where=info.plan_file, todo="restore it")
     if file_digest(settings.estate_file) != loaded.plan.estate_digest:
         raise Drift(
             "the estate file has changed since the plan was made", where=str(settings.estate_file), todo="plan again"
@@ -168,8 +167,7 @@ def _await_notice(plan: ErasurePlan) -> None:
             "the persons' notice period has not ended: nothing may be erased before "
             f"{plan.not_before:%Y-%m-%d %H:%M} UTC",
             where=plan.plan_id,
-            todo="apply the plan after this time; if a person withdraws a request before, run `pii-tracer requests "
-            "withdraw`",
+            todo="apply the plan after this time; for a person who withdraws, run `pii-tracer requests withdraw`",
             until=plan.not_before,
         )
 
@@ -331,7 +329,7 @@ def _baseline(
             raise Refused(
                 "the run has begun, but its baseline file is missing: rows that other people lost could not be counted",
                 where=str(folder.baseline),
-                todo="put the file back",
+                todo="restore the baseline file from a backup",
             )
         show.stage("before: everybody else's rows")
         refuse_unknown_nameservices(ctx.estate, verification.plan.steps)
