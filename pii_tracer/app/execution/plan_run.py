@@ -77,7 +77,7 @@ def start_run(
         raise PlanIncomplete(
             "the plan cannot be applied: it has gaps without a waiver, or blocked copies",
             where=str(plan_file),
-            todo="run `pii-tracer check`; close or waive each gap, remove the reason for each blocked copy, then plan again",
+            todo="run `pii-tracer check`; close or waive each gap, unblock each blocked copy, then plan again",
         )
     _, policy_file = settings.policy(policy)
     info = RunInfo(
