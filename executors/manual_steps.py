@@ -45,7 +45,7 @@ class PeopleExecutor:
         """Raise `RunError` where nobody is trusted: no confirmation could count."""
         if not self._trusted:
             raise RunError(
-                "a person must confirm this step, and the run knows nobody whose signature counts",
+                "a person must confirm this step, and the run has no list of persons whose signature it trusts",
                 where=step.id,
                 todo="apply with `--trusted FILE`",
             )

@@ -135,7 +135,9 @@ def _plan(settings: Settings, folder: Path, now: datetime, progress: Watch) -> P
     write_plan(planned.plan, planned.sealed, path, settings.options())
     print_plan(planned.plan, Console(highlight=False), plan_file=str(path), options=settings.options())
     if not planned.plan.applyable:
-        raise RunError("the demo's plan is not applyable", where=str(path), todo="`pii-tracer show` says why")
+        raise RunError(
+            "the plan of the demo cannot be applied", where=str(path), todo="run `pii-tracer show` to see the reason"
+        )
     return path
 
 

@@ -76,7 +76,8 @@ def _refuse_init(files: Sequence[Path], state: Path) -> None:
     *_, key = files
     if not key.exists() and any((state / "runs").glob("*")):
         raise UsageError(
-            "the state folder knows runs, and the key of their plans is not there: a new one opens none of them",
+            "the state folder has runs, but the estate key of their plans is missing. A new key cannot open these "
+            "plans",
             where=str(key),
             todo="put the key back, or name its file (PII_TRACER_ESTATE_KEY); for a new estate use another --state",
         )

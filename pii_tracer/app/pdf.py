@@ -24,7 +24,8 @@ def print_pdf(page: str, out: Path) -> None:
     browser = next((found for name in _NAMES if (found := shutil.which(name))), None)
     if browser is None:
         raise ProofError(
-            "there is no Chromium to print with", todo="open the HTML page in a browser and print it, or install one"
+            "Chromium was not found, so the PDF cannot be printed",
+            todo="install Chromium, or open the HTML page in a browser and print it",
         )
     with tempfile.TemporaryDirectory(prefix="pii-tracer-print-") as folder:
         source, target = Path(folder, "page.html"), Path(folder, "page.pdf")
@@ -41,5 +42,5 @@ def print_pdf(page: str, out: Path) -> None:
                 f"Chromium did not print the page: {type(error).__name__}", where=browser, todo="print the HTML page"
             ) from None
         if not data.startswith(b"%PDF-"):
-            raise ProofError("Chromium printed something else than a PDF", where=browser, todo="print the HTML page")
+            raise ProofError("Chromium did not print a PDF", where=browser, todo="print the HTML page")
         write_atomic(out, data)

@@ -128,9 +128,9 @@ def verify(
     loaded = load_plan(plan_file)
     if digest not in (None, loaded.digest):
         raise UsageError(
-            "the plan file is not the one that the newest run was approved for",
+            "the plan file is not the one that was approved for the newest run",
             where=str(plan_file),
-            todo="put it back, or name the plan to verify",
+            todo="restore the approved plan file, or name the plan to verify",
         )
     plan, began = loaded.plan, datetime.now(timezone.utc)
     if not (folder := folder_of(settings.state, plan.plan_id)).found_file(loaded.digest).is_lost:

@@ -33,7 +33,7 @@ def kept(
     told = explain(found, path, now, moment(by) if by else now)
     if not told["objects"]:
         raise UsageError(
-            "no commit that is known names anything under this path",
+            "no known commit contains a file under this path",
             where=found.location,
             todo="give a path that a commit of the repository contains",
         )

@@ -70,7 +70,7 @@ def plan(
     from reports.requests_text import planned_lines
 
     if bool(requests) == (due or carried_over):
-        raise UsageError("name request files, or `--requests` for the request store's: one of both")
+        raise UsageError("name request files or `--requests` (for the request store), but not both")
     refuse_existing(write_waivers)
     settings = Settings(estate_file, state)
     before = load_plan(old).plan if old else None

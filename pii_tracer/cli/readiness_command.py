@@ -76,6 +76,8 @@ def _seal(settings: Settings, name: str) -> int:
 
     value = sys.stdin.readline().strip()
     if not value:
-        raise UsageError("there is no key to seal", where="stdin", todo="give the canary's key on one line")
+        raise UsageError(
+            "the key to seal is missing on standard input", where="stdin", todo="write the canary's key on one line"
+        )
     click.echo(f"sealed:{settings.key().seal_value(value, seal_name(name)).hex()}")
     return int(ExitCode.DONE)

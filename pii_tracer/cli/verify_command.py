@@ -45,10 +45,13 @@ def verify(
     settings = Settings(estate_file, state)
     if values is None:
         if places:
-            raise UsageError("`--in` goes with `--values`", todo="leave one out, or give both")
+            raise UsageError("`--in` works only with `--values`", todo="leave one out, or give both")
         return _of_plan(plan_file, settings, read_all, fmt)
     if plan_file is not None:
-        raise UsageError("a plan has values of its own", todo="leave out the plan, or `--values`")
+        raise UsageError(
+            "`--values` cannot be combined with a plan, because the plan has its own values",
+            todo="leave out the plan, or `--values`",
+        )
     return _of_values(values, places, settings, fmt)
 
 

@@ -102,7 +102,7 @@ class DeclaredTable(Frozen):
                 raise ValueError("`columns` and `partitions` apply only to CSV tables with `options`; remove them")
             return self
         if self.encoding is not None:
-            raise ValueError("`encoding` is one of the table's `options`; write it there")
+            raise ValueError("`encoding` must be under the `options` of the table; move it there")
         if unknown := unknown_options(self.options):
             raise ValueError(f"`options` of Spark's CSV reader that are not known here: {', '.join(unknown)}")
         try:
@@ -121,7 +121,7 @@ class DeclaredTable(Frozen):
         if not self.options:
             return None
         if not self.columns:
-            raise UnreadText("with `options`, the estate file also has to name the `columns` in their order")
+            raise UnreadText("a table with `options` also needs `columns`, in the order of the file")
         columns = columns_of(((column.name, column.type) for column in self.columns), Serde.SPARK)
         keys = tuple(name.lower() for name in self.partitions)
         if len({*keys, *(column.name.lower() for column in columns)}) < len(keys) + len(columns):
@@ -189,10 +189,11 @@ class Catalog(Frozen):
             if key in given and other not in given:
                 raise ValueError(f"`{key}` applies only with `{other}`; add that, or remove `{key}`")
         if self.hiveserver2 and (self.kerberos or self.tls):
-            raise ValueError("`hiveserver2` is not supported with `kerberos` or `tls` yet: leave it out")
+            raise ValueError("`hiveserver2` is not supported with `kerberos` or `tls`; remove `hiveserver2`")
         if adapter.uri and not re.fullmatch(adapter.uri, self.uri or ""):
             raise ValueError(
-                f"the `uri` of {article} {self.type} catalog is of another kind, or holds a user, a password or options"
+                f"the `uri` does not fit {article} {self.type} catalog, or contains a user, a password or options; "
+                "correct the scheme and remove these parts"
             )
         return self
 

@@ -66,11 +66,11 @@ class Spark(Frozen):
     @model_validator(mode="after")
     def _one_engine(self) -> Spark:
         if self.remote and "master" in self.model_fields_set:
-            raise ValueError("`remote` names a server that has a master of its own: leave out `master`")
+            raise ValueError("`remote` names a server, and the server has its own master; remove `master`")
         if self.remote and re.search(r"[;/](token|password)=", self.remote, re.IGNORECASE):
-            raise ValueError("`remote` holds a credential; servers that want one are not supported")
+            raise ValueError("`remote` must not contain a credential; servers that need one are not supported")
         if self.remote and self.profile != "3.5":
-            raise ValueError("`remote` was tried with the profile 3.5 only")
+            raise ValueError("`remote` works only with the profile 3.5; set `profile` to 3.5")
         return self
 
 
@@ -165,13 +165,20 @@ class RetentionClasses(Frozen):
                 raise ValueError(f"set the days of the class `{name}` with `{name}_days`, not under `classes`")
         for table, name in self.tables.items():
             if name not in days:
-                raise ValueError(f"{table} has the class `{name}`, and the classes are {', '.join(sorted(days))}")
+                raise ValueError(
+                    f"{table} has the class `{name}`, which does not exist; use one of: {', '.join(sorted(days))}"
+                )
             if self.floors.get(table, 0) > days[name]:
-                raise ValueError(f"{table} must keep {self.floors[table]} days and its class allows {days[name]}")
+                raise ValueError(
+                    f"{table} must keep its data for {self.floors[table]} days, but its class allows "
+                    f"only {days[name]} days; correct one of them"
+                )
         for table, kept in self.partitions.items():
             for folder, name in kept.items():
                 if name not in days:
-                    raise ValueError(f"{folder} of {table} has the class `{name}`, which does not exist")
+                    raise ValueError(
+                        f"{folder} of {table} has the class `{name}`, which does not exist; declare it under `classes`"
+                    )
         return self
 
     def days_of_classes(self) -> dict[str, int]:
@@ -224,27 +231,30 @@ class Estate(Frozen):
     def _consistent(self) -> Estate:
         names = [subject.name for subject in self.subjects]
         if len(set(names)) != len(names):
-            raise ValueError("two subjects have one name")
+            raise ValueError("two subjects have the same name; rename one")
         if not self.subjects:
-            raise ValueError("no subject is declared: the planner would not know who a person is")
+            raise ValueError(
+                "no subject is declared, so the planner cannot know who a person is; add one under `subjects`"
+            )
         tables = [t.name for c in self.catalogs.values() for t in c.tables]
         if len(set(tables)) != len(tables):
             raise ValueError("two declared tables have the same name; rename one")
         hidden = [name for name in tables if name.count(".") == 1 and name.split(".")[0] in self.catalogs]
         if hidden:
             raise ValueError(
-                f"the declared table {hidden[0]} has a schema with the name of a catalog: Spark would look for it there"
+                f"the declared table {hidden[0]} has a schema with the name of a catalog, where Spark would look for "
+                "the table; rename one of them"
             )
         locations = [t.location for c in self.catalogs.values() for t in c.tables]
         if len(set(locations)) != len(locations):
-            raise ValueError("two declared tables have one location")
+            raise ValueError("two declared tables have the same location; remove one, or correct its location")
         if self.s3 is None and self.archives:
-            raise ValueError("archives in S3 are declared and `s3` is missing")
+            raise ValueError("archives in S3 are declared, but the section `s3` is missing; add it")
         if self.s3 is None and any(is_s3(place) for place in (*self.roots, *locations)):
-            raise ValueError("roots or tables in S3 are declared and `s3` is missing")
+            raise ValueError("roots or tables in S3 are declared, but the section `s3` is missing; add it")
         several = {subject.name for subject in self.subjects if subject.several_columns}
         if any(canary.subject in several for canary in self.readiness.canaries):
-            raise ValueError("the key of a canary's subject has several columns, and a canary names one value")
+            raise ValueError("the key of a canary's subject must have one column, because a canary has one value")
         wrong = contradiction(self.holds) or wrong_keys(self.keys, set(names), several) or wrong_backups(self.backups)
         wrong = wrong or wrong_recipients(self.recipients, self.subjects, self.backups)
         wrong = wrong or double(self.laws) or wrong_hdfs(self.hdfs, (*self.roots, *locations))
@@ -263,10 +273,10 @@ class Estate(Frozen):
             raise ValueError("two Kafka clusters have the same name; rename one")
         topics = [(cluster.bootstrap, topic.name) for cluster in self.kafka for topic in cluster.topics]
         if len(set(topics)) != len(topics):
-            raise ValueError("a Kafka topic is declared twice")
+            raise ValueError("a Kafka topic is declared twice; remove one")
         unknown = {p for c in self.kafka for t in c.topics for p in t.producers} - {w.job for w in self.writers}
         if unknown:
-            raise ValueError(f"producers that are not among `writers`: {', '.join(sorted(unknown))}")
+            raise ValueError(f"producers must be listed under `writers`; missing are: {', '.join(sorted(unknown))}")
         return self
 
 

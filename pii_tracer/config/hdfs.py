@@ -62,7 +62,7 @@ class NameNode(Frozen):
     def _addresses(cls, addresses: tuple[str, ...]) -> tuple[str, ...]:
         found = tuple(map(cls._plain, addresses))
         if len(set(found)) != len(found):
-            raise ValueError("an address is named twice")
+            raise ValueError("an address appears twice; remove one")
         if len({address.partition(":")[0] for address in found}) > 1:
             raise ValueError("write `https://` for all NameNodes of a nameservice, or for none")
         return found

@@ -44,13 +44,20 @@ class RecordPart(Frozen):
         if with_schema and self.framed is bool(self.schema_file):
             raise ValueError(f"{self.format.value} needs either `framed` or one `schema_file`")
         if not with_schema and (self.schema_file or self.schema_ids):
-            raise ValueError("schemas apply only to avro and protobuf")
+            raise ValueError(
+                "schemas apply only to the formats avro and protobuf; remove the schema, or correct `format`"
+            )
         if bool(self.message) is not (self.format is RecordFormat.PROTOBUF and not self.framed):
-            raise ValueError("`message` is the type of protobuf in its `schema_file`; framed records name theirs")
+            raise ValueError(
+                "`message` applies only to protobuf with a `schema_file`, because framed records name "
+                "their own type; remove `message`"
+            )
         if self.column and self.format is not RecordFormat.STRING:
-            raise ValueError("`column` applies only to the format string; name the members of others in `fields`")
+            raise ValueError(
+                "`column` applies only to the format `string`; for other formats, name the members in `fields`"
+            )
         if (self.fields or self.other) and self.format is RecordFormat.STRING:
-            raise ValueError("a string has no members: use `column`")
+            raise ValueError("the format `string` has no members; use `column` instead of `fields`")
         return self
 
     def places(self) -> dict[tuple[str, ...], str]:

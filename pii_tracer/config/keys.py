@@ -65,11 +65,11 @@ class Encrypted(Frozen):
     @model_validator(mode="after")
     def _some(self) -> Encrypted:
         if not self.columns and not self.equal:
-            raise ValueError("no column is encrypted")
+            raise ValueError("no encrypted column is named; name one in `columns` or `equal`")
         if set(self.columns) & set(self.equal):
-            raise ValueError("a column is in `columns` and in `equal`")
+            raise ValueError("a column must not be in both `columns` and `equal`; remove it from one")
         if self.key_column in self.encrypted:
-            raise ValueError("the key column itself cannot be encrypted: nobody could find the key")
+            raise ValueError("the key column must not be encrypted, because the key could then not be found")
         return self
 
     @property
@@ -101,7 +101,7 @@ class KeyTable(Frozen):
     @model_validator(mode="after")
     def _own(self) -> KeyTable:
         if self.kms_key_column and self.wrapping.kind != "kms":
-            raise ValueError("`kms_key_column` goes with the wrapping `kms`")
+            raise ValueError("`kms_key_column` applies only to the wrapping `kms`; remove it, or correct the wrapping")
         return self
 
     @property

@@ -32,7 +32,9 @@ class LakefsRepository(Frozen):
     @classmethod
     def _rewritable(cls, value: Format) -> Format:
         if value not in (Format.PARQUET, Format.CSV):
-            raise ValueError("objects in lakeFS are rewritten as parquet or csv; other formats are not supported")
+            raise ValueError(
+                "the format of objects in lakeFS must be parquet or csv, because other formats cannot be rewritten"
+            )
         return value
 
     @field_validator("prefixes")
@@ -61,7 +63,7 @@ class LakefsServer(Frozen):
     def _distinct(self) -> LakefsServer:
         if len({r.name for r in self.repositories}) != len(self.repositories):
             raise ValueError(
-                "a repository is declared twice: it has one set of rules, so declare it once, with all prefixes"
+                "a repository is declared twice; declare it once, with all prefixes, because it has one set of rules"
             )
         return self
 

@@ -47,7 +47,7 @@ class Span(Duty):
     @model_validator(mode="after")
     def _one(self) -> Span:
         if bool(self.days) == bool(self.months):
-            raise ValueError("say `days` or `months`")
+            raise ValueError("exactly one of `days` and `months` is needed")
         return self
 
     def after(self, moment: datetime) -> datetime:
@@ -115,7 +115,7 @@ class Rules(Frozen):
         if self.extension is None:
             raise NotExtended("the law has no longer time")
         if not received <= extended <= end:
-            raise NotExtended(f"the person has to be informed between {received:%Y-%m-%d} and {end:%Y-%m-%d}")
+            raise NotExtended(f"the person must be informed between {received:%Y-%m-%d} and {end:%Y-%m-%d}")
         return self.extension.after(end)
 
     def not_before(self, ground: Ground, noticed: datetime | None) -> datetime | None:
@@ -199,5 +199,5 @@ def _read(path: Path) -> Law:
         raise ConfigError(
             f"the law file has {counted(error.error_count(), 'mistake')}",
             where=str(path),
-            todo="install pii-tracer again",
+            todo="install pii-tracer again, because this file belongs to its package",
         ) from None

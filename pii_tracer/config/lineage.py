@@ -67,7 +67,7 @@ class UnityLineage(Frozen):
     def _one_way(self) -> Self:
         asked, exported = (self.catalog, self.warehouse), (self.tables, self.columns)
         if not (all(asked) and not any(exported)) and not (self.tables and not any(asked)):
-            raise ValueError("give `catalog` and `warehouse`, or `tables` and perhaps `columns`")
+            raise ValueError("give either `catalog` and `warehouse`, or `tables` (with `columns` if needed)")
         return self
 
 
@@ -82,7 +82,7 @@ class SameDataset(Frozen):
     @model_validator(mode="after")
     def _both_names(self) -> Self:
         if (self.name is None) != (self.to_name is None):
-            raise ValueError("`name` and `to_name` belong together: give both, or none")
+            raise ValueError("`name` and `to_name` work only together; give both or neither")
         return self
 
 

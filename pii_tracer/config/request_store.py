@@ -14,7 +14,9 @@ def _without_password(url: str) -> str:
     place, _, options = url.partition("?")
     user = place.removeprefix("postgresql://").rpartition("@")[0]
     if ":" in user or re.search(r"(?:^|&)(?:ssl)?passw", options, re.IGNORECASE):
-        raise ValueError("the address contains a password: leave it to PGPASSFILE, ~/.pgpass or PGPASSWORD")
+        raise ValueError(
+            "the address must not contain a password; give the password in PGPASSFILE, ~/.pgpass or PGPASSWORD"
+        )
     return url
 
 

@@ -60,7 +60,9 @@ def parse_yaml(text: str, where: str, what: str) -> Any:
             f"the {what} file is not YAML: {error.problem}", where=f"{where}, line {line}", todo="correct that line"
         ) from None
     except RecursionError:
-        raise ConfigError(f"the {what} file is nested too deeply", where=where, todo="reduce the nesting") from None
+        raise ConfigError(
+            f"the {what} file is nested too deeply", where=where, todo="nest fewer lists and mappings in each other"
+        ) from None
     except (yaml.YAMLError, ValueError, OverflowError, TypeError, AttributeError) as error:
         # a character, date or number that there is not: the message can quote it
         raise ConfigError(
@@ -94,7 +96,7 @@ class _Strict(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, Hashable) or key in seen:
                 # people write values in the place of keys, too: the line tells which it is
-                told = "a key is there twice" if isinstance(key, Hashable) else "a key is not text"
+                told = "a key appears twice" if isinstance(key, Hashable) else "a key is not text"
                 raise yaml.MarkedYAMLError(problem=told, problem_mark=key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
@@ -107,7 +109,7 @@ def _size(node: Any, known: dict[int, int | None]) -> int:
     if id(node) in known:
         size = known[id(node)]
         if size is None:
-            raise yaml.MarkedYAMLError(problem="a value that holds itself", problem_mark=node.start_mark)
+            raise yaml.MarkedYAMLError(problem="a value that contains itself", problem_mark=node.start_mark)
         return size
     known[id(node)] = None
     below = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value

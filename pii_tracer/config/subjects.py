@@ -36,7 +36,7 @@ class OtherKey(Frozen):
     @model_validator(mode="after")
     def _of_a_row_that_stays(self) -> OtherKey:
         if self.clears and self.row is not RowFate.KEEP:
-            raise ValueError("`clears` applies only to rows that stay: write `row: keep`, or leave out `clears`")
+            raise ValueError("`clears` applies only to rows that are kept; write `row: keep`, or remove `clears`")
         return self
 
 
@@ -147,7 +147,9 @@ class Named(Frozen):
         new = {name.lower() for name in (*cleared, *self.several_columns, *(key.column for key in self.other_keys))}
         twice = sorted(name for name in new if names.count(name) > 1)
         if twice:
-            raise ValueError(f"{', '.join(twice)} is twice among key, `other_keys`, `clears` and the others")
+            raise ValueError(
+                f"{', '.join(twice)} must appear only once in `key`, `other_keys`, `clears` and the other columns"
+            )
         return self
 
 

@@ -85,7 +85,7 @@ def weekly(text: str) -> Weekly:
     """
     found = _TEXT.fullmatch(text.strip())
     if found is None:
-        raise ValueError("a weekly window is written as `sat 22:00-06:00 Asia/Kolkata`")
+        raise ValueError("this is not a weekly window; write it as `sat 22:00-06:00 Asia/Kolkata`")
     day, *hours, zone = found.groups()
     begin_hour, begin_minute, end_hour, end_minute = map(int, hours)
     try:

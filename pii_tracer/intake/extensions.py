@@ -29,7 +29,7 @@ def extend(store: RequestStore, name: str, informed: datetime, due: Due, said: S
         known = {(law, parse_time(at)): parse_time(when) for law, at, when in connection.execute(query, (found.id,))}
         first = (found.law, found.received)
         if first in known:
-            raise _refused(found, f"the longer time of {found.law} was taken already, and can be taken only once")
+            raise _refused(found, f"the longer time of {found.law} was already used, and can be used only once")
         for law, received in dict.fromkeys((law, received) for law, received, _ in receipts):
             if (law, received) in known:
                 continue

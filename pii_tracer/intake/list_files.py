@@ -53,7 +53,7 @@ class Form:
     def __post_init__(self) -> None:
         """Raises `UsageError` where it cannot be."""
         if len(self.delimiter) != 1 or self.delimiter in '"\r\n\\':
-            raise UsageError("a delimiter is one character", where="--delimiter", todo="e.g. `;` or a tab")
+            raise UsageError("the delimiter must be one character", where="--delimiter", todo="e.g. `;` or a tab")
         try:
             if not codecs.lookup(self.encoding)._is_text_encoding:
                 raise LookupError
@@ -92,7 +92,9 @@ def feed(path: Path, digest: Any) -> None:
     try:
         if not path.is_file():
             raise RequestError(
-                "the list is not a regular file", where=str(path), todo="name a regular file: a list is read twice"
+                "the list is not a regular file",
+                where=str(path),
+                todo="name a regular file, because the list is read twice",
             )
         with path.open("rb") as stream:
             while piece := stream.read(_CHUNK):
@@ -125,9 +127,9 @@ def _of_yaml(path: Path) -> Row:
     asked = load_request(path)
     if not isinstance(asked.subject.key, str):
         raise RequestError(
-            "the request store takes keys of one column, and this one has several",
+            "the request store takes only keys of one column, and the key of this request has several",
             where=str(path),
-            todo="plan it from its file, with `pii-tracer plan FILE`",
+            todo="plan the request from its file: `pii-tracer plan FILE`",
         )
     told = {"id": asked.id, "law": asked.law, "received": asked.received.isoformat()}
     told["ground"] = asked.ground
@@ -148,11 +150,15 @@ def _of_csv(stream: IO[str], form: Form, where: str) -> Iterator[Row]:
     first = next(lines, (1, "", None))[1]
     if "\0" in first:  # letters of UTF-16 and UTF-32 are letters and zeros in UTF-8
         raise RequestError(
-            "the list is not in the encoding that was named", where=where, todo="name the right one by `--encoding`"
+            "the list is not in the encoding given in `--encoding`",
+            where=where,
+            todo="give the correct encoding with `--encoding`",
         )
     header = _fields(first, form)
     if header is None:
-        raise RequestError("the header of the list cannot be read", where=f"{where}, line 1", todo="correct its quotes")
+        raise RequestError(
+            "the header of the list cannot be read", where=f"{where}, line 1", todo="correct the quotes in this line"
+        )
     places = _places([name.strip() for name in header], form, f"{where}, line 1")
     for number, line, wrong in lines:
         values = None if wrong else _fields(line, form)
@@ -199,19 +205,21 @@ def _places(header: Sequence[str], form: Form, where: str) -> dict[str, int]:
             raise RequestError(
                 f"column {number + 1} of the header belongs to no field",
                 where=where,
-                todo=f"begin the list with a header of {', '.join(FIELDS)}; map other names by `--column FIELD=NAME`,"
-                " and ignore further columns by `--ignore-other-columns`",
+                todo=f"begin the list with a header of {', '.join(FIELDS)}; map other names with `--column "
+                "FIELD=NAME`, and ignore further columns with `--ignore-other-columns`",
             )
         if name is not None and found.setdefault(name, number) != number:
             raise RequestError(
-                f"columns {found[name] + 1} and {number + 1} of the header have one name",
+                f"columns {found[name] + 1} and {number + 1} of the header have the same name",
                 where=where,
-                todo="leave one out, or give it another name",
+                todo="remove or rename one of these columns",
             )
     missing = [name for name in ("key", *form.columns) if name not in found]
     if missing:
         raise RequestError(
-            f"the header has no column for `{missing[0]}`", where=where, todo="name it by `--column FIELD=NAME`"
+            f"the header has no column for `{missing[0]}`",
+            where=where,
+            todo="name the column with `--column FIELD=NAME`",
         )
     return found
 

@@ -26,9 +26,9 @@ def narrow(store: RequestStore, name: str, wish: Wish, asked: datetime, said: Sa
     refuse_telling(store, name, said)
     if not (wish.keep or wish.take_back) or {*map(alike, wish.keep)} & {*map(alike, wish.take_back)}:
         raise UsageError(
-            "nothing is named, or one dataset is to be kept and taken back",
+            "no dataset is named, or a dataset is in both `--keep` and `--take-back`",
             where="--keep, --take-back",
-            todo="name what the person keeps by --keep, and a wrong name by --take-back",
+            todo="name each dataset that the person keeps with `--keep`, and each wrong name with `--take-back`",
         )
     with store.writing() as connection:
         found = open_one(connection, name)
@@ -45,9 +45,10 @@ def narrow(store: RequestStore, name: str, wish: Wish, asked: datetime, said: Sa
             _refuse_bound(found)
         if len(kept) + len(new) - len(gone) > MOST_KEPT:
             raise UsageError(
-                f"a person can keep {counted(MOST_KEPT, 'dataset')}, and the request {found.id} would keep more",
+                f"a person can keep {counted(MOST_KEPT, 'dataset')} at most, and the request {found.id} would keep "
+                "more",
                 where="--keep",
-                todo="name a folder around them, or withdraw the request",
+                todo="name a parent folder that contains several of them, or withdraw the request",
             )
         for keeps, datasets, moment in ((0, gone, said.at), (1, [*new, *later], asked)):
             for dataset in datasets:
@@ -59,18 +60,18 @@ def narrow(store: RequestStore, name: str, wish: Wish, asked: datetime, said: Sa
 def _refuse_unknown(found: Stored, names: Sequence[str], known: Sequence[str]) -> None:
     if not {*map(alike, names)} <= {*map(alike, known)}:
         raise UsageError(
-            f"the request {found.id} never kept what is taken back",
+            f"the request {found.id} keeps no dataset with a name given in `--take-back`",
             where="--take-back",
-            todo=f"`pii-tracer requests show {found.id}` shows what it keeps: name it as it is written there",
+            todo=f"run `pii-tracer requests show {found.id}` and use a name that it lists",
         )
 
 
 def _refuse_late(found: Stored) -> None:
     if found.first_begun is not None:
         raise UsageError(
-            f"the erasure of the request {found.id} has begun, and may have erased what is to be kept",
+            f"the erasure of the request {found.id} has begun, and may already have erased the data to be kept",
             where=found.plan,
-            todo="to keep what is left, declare a hold with `requests` in the estate file, and plan again",
+            todo="declare a hold with `requests` in the estate file for the data that is left, then plan again",
         )
     _refuse_bound(found)
 
@@ -78,9 +79,9 @@ def _refuse_late(found: Stored) -> None:
 def _refuse_bound(found: Stored) -> None:
     if found.state is RequestState.PLANNED or (found.plan is not None and found.begun is not None):
         raise UsageError(
-            f"the request {found.id} is in a plan, which was made with what it keeps now",
+            f"the request {found.id} is already in a plan, and a narrower request needs a new plan",
             where=found.plan,
-            todo=f"`pii-tracer requests release {found.plan}`, narrow the request, then plan again",
+            todo=f"run `pii-tracer requests release {found.plan}`, narrow the request, then plan again",
         )
 
 
@@ -92,11 +93,14 @@ def _refuse_unasked(connection: Connection, found: Stored, asked: datetime) -> N
     first, last = connection.execute(query, (found.id,)).fetchone()
     if iso(asked) < first:
         raise UsageError(
-            f"the request {found.id} came in later than that", where="--asked", todo="name when the person narrowed it"
+            f"the request {found.id} was received after the time in `--asked`",
+            where="--asked",
+            todo="write the time when the person narrowed the request",
         )
     if last is not None and last > iso(asked):
         raise UsageError(
-            f"the person of the request {found.id} asked again after that, for everything",
+            f"after the time in `--asked`, the person of the request {found.id} asked again for the erasure of "
+            "everything",
             where="--asked",
-            todo="ask the person which of the two counts; if it is the narrower one, name the time of that answer",
+            todo="ask the person which request is valid; if it is the narrower one, give the time of this answer",
         )

@@ -178,5 +178,8 @@ def _is_there(connection: Connection, name: str, same: tuple[str, str, str]) -> 
     if found is None and connection.execute("SELECT 1 FROM requests WHERE id = ?", (name,)).fetchone() is None:
         return False
     if found != same:
-        raise NotTaken("its id is that of another request, or of this one with another law or time of receipt")
+        raise NotTaken(
+            "its id belongs to a different request, or to this request with a different law or time of "
+            "receipt; correct the id"
+        )
     return True

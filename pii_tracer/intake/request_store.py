@@ -51,15 +51,15 @@ class RequestStore:
                 raise RequestError(
                     "the request store was made by a later version of pii-tracer",
                     where=self.where,
-                    todo="use that version",
+                    todo="use that version or a later one",
                 ) from None
             connection.execute("INSERT INTO settings VALUES ('key_check', ?) ON CONFLICT DO NOTHING", (key.check,))
             (known,) = connection.execute("SELECT value FROM settings WHERE name = 'key_check'").fetchone()
             if known != key.check:
                 raise RequestError(
-                    "the request store was made with another estate key: nobody would be recognised in it",
+                    "the request store was made with a different estate key, so no person in it can be recognised",
                     where=self.where,
-                    todo="use the key that was there when the first request came in",
+                    todo="use the estate key with which the first request was added",
                 )
 
     def __repr__(self) -> str:
@@ -235,7 +235,10 @@ class RequestStore:
             rows = [connection.execute(query, (request,)).fetchone() for request in requests]
         for request, row in zip(requests, rows, strict=True):
             if row is None or row[0] is None:
-                raise UsageError(f"the request {request} has ended, and its value is gone", todo="take it in again")
+                raise UsageError(
+                    f"the request {request} has ended, and its sealed value was deleted",
+                    todo="add the request again with `pii-tracer requests add`",
+                )
         return [self.key.open_value(row[0], request) for request, row in zip(requests, rows, strict=True)]
 
 
@@ -251,7 +254,9 @@ def one(connection: Connection, name: str) -> Stored:
     request = request_of(connection, name)
     row = connection.execute(f"{_STORED} WHERE id = ?", (request,)).fetchone()
     if row is None:
-        raise UsageError("the request store has no request of this id", todo="`pii-tracer requests list` shows the ids")
+        raise UsageError(
+            "the request store has no request of this id", todo="run `pii-tracer requests list` to see the ids"
+        )
     return _stored(row)
 
 

@@ -51,20 +51,22 @@ class Rules:
         """
         row = {**self.given, **{name: text for name, text in told.items() if text}}
         if any("\ufffd" in text for text in row.values()):
-            raise NotTaken("it holds bytes that are not text in the file's encoding")
+            raise NotTaken("the row contains bytes that are not valid in the file's encoding")
         self._is_erasure(row.get("right", ERASURE))
         key, name = row.get("key", ""), row.get("id")
         _is_key(key)
         if name is not None and not _ID.fullmatch(name):
-            raise NotTaken("`id` is not letters, digits, `.`, `_` and `-`, 64 at most")
+            raise NotTaken("`id` must have at most 64 characters, only letters, digits, `.`, `_` and `-`")
         verified = row.get("verified", "")
         if verified and not _VERIFIED.fullmatch(verified):
             raise NotTaken(
-                "`verified` is not one word of letters, `-` and `_`, 40 at most: it names how the person was verified,"
-                " not the person"
+                "`verified` must be one word of at most 40 letters, `-` and `_`; write how the person was verified, "
+                "not the person's name"
             )
         if tells(name or "", key) or tells(verified, key):
-            raise NotTaken("`id` or `verified` holds the person's key: everybody can see them")
+            raise NotTaken(
+                "`id` and `verified` must not contain the person's key, because everybody can see these fields"
+            )
         kind = row.get("subject", "")
         if kind not in self.subjects:
             raise NotTaken("`subject` is not declared in the estate file" if kind else "`subject` is missing")
@@ -78,16 +80,18 @@ class Rules:
         if right == ERASURE:
             return
         what = _ELSEWHERE.get(right.strip().lower(), "something else than an erasure")
-        raise NotTaken(f"`right` asks for {what}: only erasures are done here, answer it elsewhere")
+        raise NotTaken(
+            f"`right` asks for {what}, but pii-tracer handles only erasures; answer the request outside pii-tracer"
+        )
 
     def _notice(self, row: Mapping[str, str], received: datetime) -> tuple[Ground, datetime | None]:
         """Why the person is erased, and when they were told, which some laws want to be a time before."""
         told = row.get("ground", Ground.REQUEST)
         if told not in tuple(Ground):
-            raise NotTaken(f"`ground` is none of {', '.join(Ground)}")
+            raise NotTaken(f"`ground` must be one of: {', '.join(Ground)}")
         ground, noticed = Ground(told), _moment("noticed", row["noticed"]) if row.get("noticed") else None
         if noticed and noticed > self.now:
-            raise NotTaken("`noticed` is in the future: the waiting time begins with it")
+            raise NotTaken("`noticed` must not be in the future, because the waiting time begins at this time")
         try:
             self.laws[row["law"]].at(received).not_before(ground, noticed)
         except NoticeMissing as missing:
@@ -99,9 +103,9 @@ class Rules:
             raise NotTaken("`received` is missing")
         received = _moment("received", text)
         if received > self.now:
-            raise NotTaken("`received` is in the future: the deadline is counted from it")
+            raise NotTaken("`received` must not be in the future, because the deadline is counted from this time")
         if received.year < 1970:
-            raise NotTaken("`received` lies before 1970")
+            raise NotTaken("`received` must not be before 1970")
         return received
 
 
@@ -109,18 +113,18 @@ def _moment(field: str, text: str) -> datetime:
     try:
         return _MOMENT.validate_python(text).astimezone(timezone.utc).replace(microsecond=0)
     except (ValidationError, OverflowError):
-        raise NotTaken(f"`{field}` is not a time with a time zone, as 2026-11-21T10:00:00+05:30 is") from None
+        raise NotTaken(f"`{field}` must be a time with a time zone, such as 2026-11-21T10:00:00+05:30") from None
 
 
 def _is_key(key: str) -> None:
     if not key.strip():
         raise NotTaken("`key` is empty")
     if len(key) > MOST_KEY:
-        raise NotTaken(f"`key` is longer than {MOST_KEY} characters")
+        raise NotTaken(f"`key` must not be longer than {MOST_KEY} characters")
     if key != key.strip():
-        raise NotTaken("`key` begins or ends with a space")
+        raise NotTaken("`key` must not begin or end with a space")
     if not key.isprintable():
-        raise NotTaken("`key` holds a character that cannot be seen")
+        raise NotTaken("`key` contains an invisible character; remove it")
 
 
 def tells(text: str, key: str) -> bool:

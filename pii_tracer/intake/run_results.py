@@ -42,7 +42,7 @@ def settle(store: RequestStore, plan: str, came_to: Callable[[Sequence[str]], Ca
             return
         found = came_to(mine)
         if not {*found.carried, *found.waiting, *found.proofs} <= {*mine}:
-            raise ValueError("a run settles requests of its own plan alone")
+            raise ValueError("a run can settle only requests of its own plan")
         carry(connection, found.carried, at, found.holds)
         for name, reason in found.waiting.items():
             if one(connection, name).state is RequestState.CARRIED_OVER:

@@ -50,7 +50,8 @@ def end(store: RequestStore, name: str, state: RequestState, said: Said) -> tupl
             raise UsageError(
                 f"the erasure of the request {found.id} has begun, and cannot be taken back",
                 where=str(found.plan),
-                todo="let the run end; or give it up by `pii-tracer requests release PLAN`, then try again",
+                todo="wait until the run has ended; or give the run up with `pii-tracer requests release PLAN`, "
+                "then try again",
             )
         change_state(connection, [found.id], state, said)
         connection.execute("UPDATE requests SET sealed = NULL WHERE id = ?", (found.id,))
@@ -72,7 +73,7 @@ def open_one(connection: Connection, name: str) -> Stored:
     found = one(connection, name)
     if found.state not in OPEN:
         raise UsageError(
-            f"the request {found.id} is {found.state} already", todo="`pii-tracer requests show` says more"
+            f"the request {found.id} is {found.state} already", todo="run `pii-tracer requests show` to see its state"
         )
     return found
 
@@ -84,7 +85,7 @@ def refuse_telling(store: RequestStore, name: str, said: Said) -> None:
         key = store.key_of(request.id)
         if any(tells(text, key) for text in (said.by, said.reason)):
             raise UsageError(
-                "the text holds the person's key, and everybody can see it",
+                "the text contains the person's key, and everybody can see this text",
                 where="--by, --reason",
                 todo="write it without",
             )
@@ -113,14 +114,14 @@ def plan_them(
                 raise UsageError(
                     f"the request {name} was planned, or has ended, while this plan was made",
                     where=plan,
-                    todo="do not use this plan; make it again",
+                    todo="do not use this plan; plan again",
                 )
             waiting.remove(name)
             if asked != holds_of(narrowed.get(name, ())):
                 raise UsageError(
                     f"the request {name} was narrowed, or widened again, while this plan was made",
                     where=plan,
-                    todo="do not use this plan; make it again",
+                    todo="do not use this plan; plan again",
                 )
         change_state(connection, requests, RequestState.PLANNED, Said(PROGRAM, f"{PLANNED_BY}{plan}", at))
         query = "UPDATE requests SET plan = ?, begun = NULL, holds = '', kept = ? WHERE id = ?"
@@ -141,7 +142,7 @@ def release(store: RequestStore, plan: str, said: Said) -> tuple[Stored, ...]:
         found = _given_up(connection, plan)
         if not found:
             raise UsageError(
-                "no request is planned by this plan", where=plan, todo="`pii-tracer requests list` shows plans"
+                "no request is planned by this plan", where=plan, todo="run `pii-tracer requests list` to see the plans"
             )
         for request in found:
             _set_free(connection, request, said)
@@ -205,23 +206,23 @@ def _refuse_gone(
 ) -> None:
     for name, request in _gone(connection, requests, plan):
         raise Refused(
-            f"the request {name} is not to be erased by this plan: in the request store it is {request.state}"
+            f"this plan must not erase the request {name}, because its state in the request store is {request.state}"
             + (f" ({request.reason})" if request.reason else ""),
             where=plan,
-            todo="make a new plan by `pii-tracer plan --requests`: it has all requests that are open, and no other",
+            todo="run `pii-tracer plan --requests` to make a new plan: it contains all open requests, and only these",
         )
     for name in unlike_a_plan(connection, plan, keeps):
         raise Refused(
             f"the request {name} was narrowed, or widened again, since this plan was made",
             where=plan,
-            todo=f"`pii-tracer requests release {plan}`, then plan again",
+            todo=f"run `pii-tracer requests release {plan}`, then plan again",
         )
     for name, by in _keeping(connection, requests, plan, persons):
         raise Refused(
             f"the person of the request {name} keeps data by the request {by} of the request store",
             where=plan,
-            todo="do not use this plan. Plan by `pii-tracer plan --requests`; if the person asks for everything now,"
-            " first `pii-tracer requests add` that",
+            todo="do not use this plan. Run `pii-tracer plan --requests`; if the person now asks for everything, "
+            "first add that request with `pii-tracer requests add`",
         )
 
 

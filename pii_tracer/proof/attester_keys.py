@@ -124,7 +124,9 @@ def _from_environment(name: str) -> Ed25519PrivateKey:
     secret = os.environ.get(name)
     if not secret:
         raise ProofError(
-            "the variable with the key to attest with is not set", where=name, todo="set it to the key's PEM"
+            "the environment variable with the attester's key is not set",
+            where=name,
+            todo="set it to the key in PEM form",
         )
     return private_key(secret.encode(), f"the variable {name}")
 

@@ -111,7 +111,7 @@ def _source(source: Path | None, walked: Iterable[Item]) -> tuple[Iterable[Item]
     if source.suffix == ".parquet":
         return _guarded(_parquet_listing(source), source), None
     raise EstateError(
-        "this is not an inventory that is known", where=str(source), todo="use manifest.json, .csv, .csv.gz or .parquet"
+        "the inventory has an unknown form", where=str(source), todo="use manifest.json, .csv, .csv.gz or .parquet"
     )
 
 
@@ -143,7 +143,7 @@ def _refused(error: OSError) -> None:
     raise EstateError(
         f"a folder cannot be listed: {error.strerror or type(error).__name__}",
         where=str(error.filename),
-        todo="let this account read it: what is in it would stay without a word",
+        todo="let this account read the folder: otherwise the data in it would be missed",
     )
 
 
@@ -165,7 +165,7 @@ def _guarded(items: Iterator[Item], where: Path) -> Iterator[Item]:
         raise
     except Exception as error:
         raise EstateError(
-            f"the inventory cannot be read: {type(error).__name__}", where=str(where), todo="take it again"
+            f"the inventory cannot be read: {type(error).__name__}", where=str(where), todo="create the inventory again"
         ) from None
 
 
@@ -215,10 +215,14 @@ def _s3_inventory(manifest: Path) -> tuple[Iterable[Item], datetime | None]:
         bucket = str(data["sourceBucket"])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise EstateError(
-            "the manifest is none of S3 Inventory", where=str(manifest), todo="name the manifest.json of one inventory"
+            "this is not a manifest of S3 Inventory",
+            where=str(manifest),
+            todo="name the manifest.json of one S3 inventory",
         ) from None
     if kind not in KINDS:
-        raise EstateError(f"inventories as {kind} are not known", where=str(manifest), todo="use CSV, ORC or Parquet")
+        raise EstateError(
+            f"inventories in the format {kind} are not supported", where=str(manifest), todo="use CSV, ORC or Parquet"
+        )
     found = [(_data_file(manifest, key), digest) for key, digest in files]
     return _guarded(_objects(found, kind, schema, bucket), manifest), taken
 
@@ -237,7 +241,11 @@ def _data_file(manifest: Path, key: str) -> Path:
 def _objects(files: list[tuple[Path, str]], kind: str, schema: str, bucket: str) -> Iterator[Item]:
     for file, digest in files:
         if _md5(file) != digest:
-            raise EstateError("a data file of the inventory is damaged", where=file.name, todo="copy it again")
+            raise EstateError(
+                "a data file of the inventory is damaged",
+                where=file.name,
+                todo="copy this file from the inventory again",
+            )
         with file.open("rb") as stream:
             for row in rows(stream, kind, schema):
                 # a noncurrent version or a delete marker is no file that an engine could see

@@ -75,7 +75,7 @@ def _options(fields: list[str], where: str) -> dict[str, str]:
 def _parts(fields: list[str], at: int, where: str) -> tuple[str, str, str]:
     name = fields[0].strip('"')
     if not name or set(name) & set("*?!,"):
-        raise _error("each line names exactly one person, without patterns", where)
+        raise _error("each line must name exactly one person, without patterns", where)
     if len(fields) < at + 3:
         raise _error("the line lacks its key, or a role as its comment", where)
     return name, " ".join(fields[at : at + 2]), " ".join(fields[at + 2 :])
@@ -90,7 +90,7 @@ def _time(text: str | None, where: str) -> datetime | None:
             raise ValueError
         return datetime.strptime(text[:-1], form).replace(tzinfo=timezone.utc)
     except ValueError:
-        raise _error("times are written as YYYYMMDDZ or YYYYMMDDHHMM[SS]Z", where) from None
+        raise _error("times must be written as YYYYMMDDZ or YYYYMMDDHHMM[SS]Z", where) from None
 
 
 def _error(what: str, where: str) -> ReviewError:

@@ -87,7 +87,7 @@ def approve(
         )
     except ValidationError as error:
         place = error.errors(include_input=False)[0]["loc"][0]
-        raise ReviewError(f"the approval lacks a proper `{place}`", todo="give it") from None
+        raise ReviewError(f"the approval has no valid `{place}`", todo="give it") from None
     wrong = unsound(predicate, policy, signed=key is not None, production=production)
     if wrong is not None:
         raise ReviewError(wrong[0], todo=wrong[1])
@@ -142,7 +142,9 @@ def verify_approvals(
         NotApproved: otherwise.
     """
     if consumed is not None and consumed != run:
-        raise _no(f"the approval was consumed by the run {consumed}", "a plan is applied once: plan again")
+        raise _no(
+            f"the approval was consumed by the run {consumed}", "plan again, because a plan can be applied only once"
+        )
     if not envelopes:
         raise _no("there is no approval", "run `pii-tracer approve`")
     found = tuple(
@@ -152,12 +154,12 @@ def verify_approvals(
     people = {person(a.predicate.approver) for a in found}
     needed = policy.production_approvers if production else 1
     if production and planner is not None and people == {person(planner)}:
-        raise _no("the planner is the only approver", "somebody else must approve, too")
+        raise _no("the person who made the plan is its only approver", "ask a second person to approve")
     if len(people) < needed:
         raise _no(f"{len(people)} of {needed} approvers have approved", "ask another approver")
     missing = sorted(set(policy.required_roles) - {a.predicate.role for a in found})
     if production and missing:
-        raise _no(f"nobody in the role `{missing[0]}` has approved", "ask somebody in that role")
+        raise _no(f"no approver has the role `{missing[0]}`", "ask a person with that role to approve")
     return found
 
 
@@ -193,14 +195,14 @@ def _one(
         opened = dsse.unseal(envelope, [a.key() for a in trusted])
         predicate = ApprovalPredicate.model_validate(opened.statement["predicate"])
     except (ReviewError, ValidationError):
-        raise _no("an approval was tampered with, or is not one: it cannot be read", "approve again") from None
+        raise _no("an approval cannot be read: the file was changed, or is not an approval", "approve again") from None
     _signed_by(opened, by_key, predicate, now)
     _about(opened.statement, loaded, predicate)
     wrong = unsound(predicate, policy, signed=bool(opened.keyids), production=production)
     if wrong is not None:
         raise _no(*wrong)
     if predicate.policy_digest != policy_digest:
-        raise _no("the approval was given under another policy", "approve again under the policy of today")
+        raise _no("the policy was changed after the approval", "approve again with the current policy")
     if now is not None:
         _in_time(predicate, now)
     return Approval(predicate, digest_of(envelope), bool(opened.keyids))
@@ -214,15 +216,19 @@ def _signed_by(
 ) -> None:
     if not opened.keyids:
         if opened.claimed:
-            raise _no("the approval's signature is not of a trusted key, or it was tampered with", _WHO_IS_TRUSTED)
+            raise _no(
+                "the approval's signature was not made with a trusted key, or the approval was changed", _WHO_IS_TRUSTED
+            )
         return
     signers = [by_key[k] for k in opened.keyids]
     own = [s for s in signers if s.name == predicate.approver and s.role == predicate.role]
     if not own:
-        raise _no("the approval names another person or role than its signer", "approve under your own name")
+        raise _no(
+            "the approval names a person or role that differs from its signer", "approve with your own name and role"
+        )
     # at both times, so that dating an approval back does not bring a withdrawn key to life
     if not any(s.valid_at(predicate.approved_at) and (now is None or s.valid_at(now)) for s in own):
-        raise _no("the signer's key does not count at this time", "approve with a key that is valid now")
+        raise _no("the signer's key is not valid at this time", "approve with a key that is valid now")
 
 
 def _about(statement: Mapping[str, Any], loaded: LoadedPlan, predicate: ApprovalPredicate) -> None:
@@ -230,7 +236,7 @@ def _about(statement: Mapping[str, Any], loaded: LoadedPlan, predicate: Approval
         raise _no("this statement is not an approval of a plan", "run `pii-tracer approve`")
     digests = [s.get("digest", {}) for s in statement["subject"] if isinstance(s, dict)]
     if digests != [{"sha256": loaded.digest.removeprefix("sha256:")}] or predicate.plan_id != loaded.plan.plan_id:
-        raise _no("the approval is for other bytes than this plan file", "review and approve this very file")
+        raise _no("the approval belongs to a different version of this plan file", "review and approve this plan file")
 
 
 def _in_time(predicate: ApprovalPredicate, now: datetime) -> None:
@@ -239,7 +245,7 @@ def _in_time(predicate: ApprovalPredicate, now: datetime) -> None:
             "the approval has expired", "review and approve again; for a run that stopped before it began, plan again"
         )
     if now < predicate.approved_at:
-        raise _no("the approval is dated in the future", "set the clock right and approve again")
+        raise _no("the approval is dated in the future", "correct the clock of this machine, then approve again")
 
 
 _WHO_IS_TRUSTED = "name the trusted approvers' public keys with `--trusted FILE`, or let one of them approve again"
@@ -271,7 +277,9 @@ def consume(registry: Path, digest: str, run: str) -> None:
     except FileExistsError:
         first = consumed_by(registry, digest)
         if first != run:
-            raise _no(f"the approval was consumed by the run {first}", "a plan is applied once: plan again") from None
+            raise _no(
+                f"the approval was consumed by the run {first}", "plan again, because a plan can be applied only once"
+            ) from None
     finally:
         temporary.unlink()
 

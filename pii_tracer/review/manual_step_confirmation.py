@@ -69,21 +69,21 @@ def read_confirmation(
         opened = dsse.unseal(envelope, [a.key() for a in trusted])
         said = Confirmation.model_validate(opened.statement["predicate"])
     except (ReviewError, ValidationError):
-        raise _no("a confirmation was tampered with, or is not one") from None
+        raise _no("a confirmation cannot be read: the file was changed, or is not a confirmation") from None
     signers = [by_key[k] for k in opened.keyids]
     own = [s for s in signers if (s.name, s.role) == (said.by, said.role)]
     if not any(s.valid_at(said.confirmed_at) and s.valid_at(now) for s in own):
-        raise _no("the confirmation is not signed by a trusted person under their own name and role")
+        raise _no("the confirmation is not signed by a trusted person with their own name and role")
     digests = [s.get("digest") for s in opened.statement["subject"] if isinstance(s, dict)]
     about = opened.statement["predicateType"] == PREDICATE_TYPE and said.step == step
     if not about or digests != [{"sha256": plan_digest.removeprefix("sha256:")}]:
-        raise _no("the confirmation is for another step or other bytes of a plan")
+        raise _no("the confirmation belongs to a different step or a different version of the plan")
     if said.confirmed_at > now:
         raise _no("the confirmation is dated in the future")
     if said.began is not None and said.began > said.confirmed_at:
-        raise _no("the job of the confirmation began after the word about it")
+        raise _no("the confirmation is dated before the job that it confirms began")
     return Confirmed(said, digest_of(envelope))
 
 
 def _no(what: str) -> NotApproved:
-    return NotApproved(what, todo="`pii-tracer confirm` again, with a key of the trusted file")
+    return NotApproved(what, todo="run `pii-tracer confirm` again, with a key from the file of trusted keys")

@@ -38,7 +38,7 @@ def load_plan(path: Path, *, max_bytes: int = MAX_BYTES) -> LoadedPlan:
         raise ReviewError(
             f"the plan file cannot be read: {error.strerror or type(error).__name__}",
             where=str(path),
-            todo="make one with `pii-tracer plan`",
+            todo="make a plan file with `pii-tracer plan`",
         ) from None
     return parse_plan(raw, path.name, str(path))
 
@@ -56,7 +56,7 @@ def parse_plan(raw: bytes, name: str, where: str | None = None) -> LoadedPlan:
         raise ReviewError(
             f"plan format version {version!r:.20} is not known, only {FORMAT_VERSION}",
             where=where,
-            todo="use the pii-tracer version that made it, or plan again",
+            todo="use the pii-tracer version that made the plan, or plan again",
         )
     try:
         plan = ErasurePlan.model_validate_json(raw)

@@ -329,7 +329,7 @@ def _separation(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
             ("planned_by",),
         )
     elif given.approvers and {person(a.name) for a in given.approvers} == {person(planner)}:
-        yield Level.DENY, "the planner is the only approver", ("planned_by",)
+        yield Level.DENY, "the person who made the plan is its only approver", ("planned_by",)
     if given.policy.production_approvers < 2:
         yield Level.WARN, "the policy lets one person approve in production; two are usual", ()
 
@@ -382,5 +382,5 @@ def enforce(findings: Iterable[Finding]) -> None:
     if denied:
         raise PolicyDenied(
             "the policy refuses this plan: " + "; ".join(f"[{f.rule}] {f.message}" for f in denied),
-            todo="change the plan or, by its owner, the policy",
+            todo="change the plan, or ask the policy's owner to change the policy",
         )

@@ -36,7 +36,7 @@ class EstateKey:
         if len(secret) != KEY_BYTES:
             raise PlanError(
                 f"the estate key must be {KEY_BYTES} bytes",
-                todo="make a new one with `pii-tracer init`, keep it secret",
+                todo="make a new estate key with `pii-tracer init`, and keep it secret",
             )
         self._siv = AESSIV(_derive(secret, b"seal", 64))
         self._ref = _derive(secret, b"reference", 32)
@@ -85,8 +85,8 @@ class EstateKey:
             raise PlanError(
                 "the sealed value of a request does not open with this estate key",
                 where=f"request {request}",
-                todo="use the key that was there when the request came in; if this is that key, restore the store from"
-                " a backup",
+                todo="use the estate key with which the request was added; if this is that key, restore the request "
+                "store from a backup",
             ) from None
 
     @property
@@ -131,8 +131,8 @@ def load_estate_key(path: Path, *, create: bool = False) -> EstateKey:
             raise PlanError(
                 "the estate key is missing",
                 where=str(path),
-                todo="put back the key that earlier plans were made with, or name its file (PII_TRACER_ESTATE_KEY);"
-                " for a new estate `pii-tracer init` makes one",
+                todo="restore the estate key of the earlier plans, or name its file (PII_TRACER_ESTATE_KEY); for a "
+                "new estate, run `pii-tracer init`",
             )
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -141,7 +141,9 @@ def load_estate_key(path: Path, *, create: bool = False) -> EstateKey:
             stream.flush()
             os.fsync(stream.fileno())
     if path.stat().st_mode & 0o077:
-        raise PlanError("the estate key can be read by others", where=str(path), todo=f"chmod 600 {path}")
+        raise PlanError(
+            "other users of this machine can read the estate key", where=str(path), todo=f"chmod 600 {path}"
+        )
     return EstateKey(path.read_bytes())
 
 
@@ -167,12 +169,12 @@ class KeyRing:
             raise PlanError(
                 f"the sealed manifest cannot be read: {error.strerror or type(error).__name__}",
                 where=str(path),
-                todo="it lies beside the plan until the request is closed; without it nobody can be erased or verified:"
-                " put it back, or make the plan again",
+                todo="restore the manifest beside the plan, where it is needed until the request is closed; or plan "
+                "again",
             ) from None
         if digest_of(sealed) != digest:
             raise PlanError(
-                "the sealed manifest is not the one the plan was made with", where=str(path), todo="make the plan again"
+                "the sealed manifest does not belong to this plan", where=str(path), todo="make the plan again"
             )
         return cls(key.unseal(sealed, str(path)))
 

@@ -123,7 +123,7 @@ def parse_public(line: str, where: str) -> SshPublicKey:
             raise _Broken
     except (IndexError, binascii.Error, ValueError):
         raise ReviewError(
-            "this is not an SSH public key", where=where, todo="use the line of the `.pub` file"
+            "this is not an SSH public key", where=where, todo="use the line in the `.pub` file"
         ) from None
     _loaded(blob, where)
     return SshPublicKey(blob)
@@ -156,7 +156,9 @@ class KeygenSigner:
         signature = unarmoured(done.stdout)
         if not self.public.verifies(signature, message):
             raise ReviewError(
-                "`ssh-keygen` signed with another key", where=str(self.path), todo="check its `.pub` file"
+                "`ssh-keygen` signed with another key",
+                where=str(self.path),
+                todo="check that the `.pub` file belongs to this key",
             )
         return signature
 
@@ -171,7 +173,9 @@ def load_signer(path: Path) -> SshSigner | KeygenSigner:
         return KeygenSigner(path, _public_file(path))
     try:
         if path.stat().st_mode & 0o077:
-            raise ReviewError("other people can read this private key", where=str(path), todo=f"chmod 600 {path}")
+            raise ReviewError(
+                "other users of this machine can read this private key", where=str(path), todo=f"chmod 600 {path}"
+            )
         key = load_ssh_private_key(path.read_bytes(), None)
     except TypeError:  # it has a passphrase
         return KeygenSigner(path, _public_file(path.with_name(path.name + ".pub")))
@@ -193,7 +197,9 @@ def _public_file(path: Path) -> SshPublicKey:
         return parse_public(path.read_text(encoding="utf-8-sig"), str(path))
     except (OSError, UnicodeDecodeError):
         raise ReviewError(
-            "the public half of the key is missing", where=str(path), todo="make it: ssh-keygen -y -f KEY > KEY.pub"
+            "the public half of the key is missing",
+            where=str(path),
+            todo="make the file: ssh-keygen -y -f KEY > KEY.pub",
         ) from None
 
 
@@ -212,7 +218,7 @@ def unarmoured(text: bytes) -> bytes:
             raise _Broken
         return base64.b64decode("".join(lines[1:-1]), validate=True)
     except (binascii.Error, ValueError):
-        raise ReviewError("this is not an SSH signature", todo="make one with `ssh-keygen -Y sign`") from None
+        raise ReviewError("this is not an SSH signature", todo="make a signature with `ssh-keygen -Y sign`") from None
 
 
 def _to_sign(message: bytes, hash_name: bytes) -> bytes:

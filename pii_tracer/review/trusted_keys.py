@@ -68,7 +68,7 @@ def generate(path: Path) -> Ed25519PublicKey:
         ReviewError: the file exists already; a key is never overwritten.
     """
     if path.exists():
-        raise ReviewError("a key is there already", where=str(path), todo="name another file")
+        raise ReviewError("the file already contains a key", where=str(path), todo="name another file")
     key = Ed25519PrivateKey.generate()
     write_atomic(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), mode=0o600)
     write_atomic(path.with_name(path.name + ".pub"), public_pem(key.public_key()))
@@ -88,7 +88,9 @@ def load_private(path: Path) -> Ed25519PrivateKey:
     """
     try:
         if path.stat().st_mode & 0o077:
-            raise ReviewError("other people can read this private key", where=str(path), todo=f"chmod 600 {path}")
+            raise ReviewError(
+                "other users of this machine can read this private key", where=str(path), todo=f"chmod 600 {path}"
+            )
         data = path.read_bytes()
     except OSError:
         data = b""
@@ -101,7 +103,7 @@ def private_key(pem: bytes, where: str) -> Ed25519PrivateKey:
         key = load_pem_private_key(pem, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise ReviewError(
-            "no private key could be read", where=where, todo="make one: openssl genpkey -algorithm ed25519"
+            "no private key could be read", where=where, todo="make a key: openssl genpkey -algorithm ed25519"
         ) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise ReviewError("this is not an Ed25519 key", where=where, todo="use an Ed25519 key")
@@ -159,9 +161,9 @@ def load_trusted(path: Path) -> tuple[Approver, ...]:
     keys = [_written_alike(a.key()) for a in trusted.approvers]
     if trusted.version != 1 or len(set(names)) != len(names) or len(set(keys)) != len(keys):
         raise ReviewError(
-            "the trusted approvers file has another version than 1, or has one name or key for two people",
+            "the file of trusted approvers must have `version: 1`, and no two people may have the same name or key",
             where=str(path),
-            todo="give everyone a name and a key of their own",
+            todo="correct `version`, and give each person a different name and key",
         )
     return trusted.approvers
 

@@ -245,18 +245,20 @@ class Journal:
         last = self._records[-1].time if self._records else now
         if now < last - _CLOCK_SLACK:
             raise JournalError(
-                f"the clock says {iso(now)}, and the last record is of {iso(last)}: it was set back",
+                f"the clock of this machine was set back: it shows {iso(now)}, and the last record has the time "
+                f"{iso(last)}",
                 where=str(self.path),
-                todo="set the clock right, then resume: waits and deadlines are counted by it",
+                todo="correct the clock, then run `pii-tracer resume`: waits and deadlines depend on the clock",
             )
 
     def _refuse_others(self, fd: int) -> None:
         """A second writer would tear the chain; neither may go on as if it were alone."""
         if os.fstat(fd).st_size != self._size:
             raise JournalError(
-                "somebody else has written to the journal",
+                "another process has written to the journal",
                 where=str(self.path),
-                todo="a plan has one runner: `pii-tracer status` shows who holds it; then resume",
+                todo="run `pii-tracer status` to see which process runs this plan, wait until it has ended, then "
+                "run `pii-tracer resume`",
             )
 
 
@@ -273,5 +275,5 @@ def _unusable(path: Path, error: OSError) -> JournalError:
     return JournalError(
         f"the journal cannot be used: {error.strerror or type(error).__name__}",
         where=str(path),
-        todo="check disk and permissions, then resume",
+        todo="check the disk and the permissions of the file, then run `pii-tracer resume`",
     )

@@ -18,8 +18,8 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import JournalError
 
 RESTORE = (
-    "do not go on from this: what the missing records say would count as never done. Put the journal and its end file"
-    " back from their newest copy. If there is none, plan again"
+    "do not resume with this journal: pii-tracer would take the steps in the missing records for never done. "
+    "Restore the journal and its end file from their newest copy. If there is no copy, plan again"
 )
 """What to do about a journal that lacks records."""
 
@@ -84,7 +84,7 @@ def refuse_lost(journal: Path, end: End | None, records: Sequence[Hashed] | None
     if end is None:
         if records:
             raise JournalError(
-                "it is unknown where the journal ended: the file beside it that says so is missing",
+                "the end of the journal cannot be checked: its end file, beside the journal, is missing",
                 where=str(end_file(journal)),
                 todo=RESTORE,
             )

@@ -89,9 +89,9 @@ class Lease:
         now = _read(self._folder)
         if self._lock_fd is None or now is None or now.token != self.token:
             raise Refused(
-                "this runner has lost its lease and stops",
+                "this run stops, because another runner now has the lease of its plan",
                 where=str(self._folder),
-                todo="let the other runner finish; `pii-tracer status` shows it",
+                todo="wait until the other runner has ended; run `pii-tracer status` to see it",
             )
 
     def release(self) -> None:
@@ -148,7 +148,7 @@ def _read(folder: Path) -> Holder | None:
         raise Refused(
             "the lease file cannot be read, so it is unknown who runs this plan",
             where=str(path),
-            todo="make sure that no runner lives, then remove the file",
+            todo="make sure that no process runs this plan, then remove the file",
         ) from None
 
 

@@ -108,7 +108,7 @@ class Sender:
             raise JournalError(
                 f"the run's events cannot be written: {error.strerror or type(error).__name__}",
                 where=str(self._file),
-                todo="check disk and permissions, then resume",
+                todo="check the disk and the permissions of the file, then run `pii-tracer resume`",
             ) from None
 
 

@@ -93,14 +93,16 @@ def run(
 
 def _refuse_unfit(plan: ErasurePlan, executors: Mapping[str, Executor], journal: Journal, digest: str) -> None:
     if not plan.applyable:
-        raise Refused("the plan is not applyable", where=plan.plan_id, todo="close or waive its gaps and plan again")
+        raise Refused("the plan cannot be applied", where=plan.plan_id, todo="close or waive each gap, then plan again")
     missing = sorted({s.executor for s in plan.steps} - set(executors))
     if missing:
-        raise Refused(f"no executor for: {', '.join(missing)}", where=plan.plan_id, todo="install what they need")
+        raise Refused(f"no executor for: {', '.join(missing)}", where=plan.plan_id, todo="run `pii-tracer doctor`")
     for record in journal.records:
         if record.kind is Kind.RUN_STARTED and record.facts.get("plan_digest") != digest:
             raise Refused(
-                "this journal belongs to another plan", where=str(journal.path), todo="use a run folder of its own"
+                "this journal belongs to another plan",
+                where=str(journal.path),
+                todo="use a separate run folder for each plan",
             )
 
 

@@ -106,7 +106,7 @@ class LeaseObject:
             raise Refused(
                 "the lease cannot be read, so it is unknown who runs this plan",
                 where=self.name,
-                todo="make sure that no runner lives, then delete the object",
+                todo="make sure that no process runs this plan, then delete the object",
             ) from None
 
     def _content(self) -> Content:
@@ -160,8 +160,8 @@ class LeaseObject:
             self._remove(key)
         if ignored:
             raise Refused(
-                f"this store accepts writes whose condition is false ({', '.join(ignored)}): it cannot keep two "
-                "runners apart",
+                f"this store accepts writes whose condition is false ({', '.join(ignored)}): the store cannot "
+                "prevent two runners at once",
                 where=self.store.name,
                 todo="name a store with conditional writes under `lease`, or leave `lease` out and use one machine",
             )
@@ -238,9 +238,9 @@ class StoreLease:
             seen = _watch(place, seen, sleep, monotonic)
         if seen is not None and not history.holds(seen.holder.head):
             raise Refused(
-                f"this run was carried further than this state folder knows, by {_words(seen.holder)}",
+                f"the run has steps that this state folder does not know, done by {_words(seen.holder)}",
                 where=place.name,
-                todo="resume with the state folder of that runner; if it is gone for good, plan again",
+                todo="resume with the state folder of that runner; if that folder is lost, plan again",
             )
         holder = StoreHolder(
             pid=os.getpid(),
@@ -275,9 +275,9 @@ class StoreLease:
                     return
             self._ended = True
         raise Refused(
-            "this runner has lost its lease and stops",
+            "this run stops, because another runner now has the lease of its plan",
             where=self.place.name,
-            todo="let the other runner finish; `pii-tracer status` shows it",
+            todo="wait until the other runner has ended; run `pii-tracer status` to see it",
         )
 
     def _beat(self, seconds: float) -> None:

@@ -75,9 +75,9 @@ class SuppressionList:
             ) from None
         if not {e.key_check for e in entries} <= {"", self._key.check}:
             raise RunError(
-                "the suppression list was made with another estate key: it would find nobody",
+                "the suppression list was made with a different estate key, so it would find no person",
                 where=str(self._path),
-                todo="use the key that was there when these persons were erased",
+                todo="use the estate key with which these persons were erased",
             )
         return entries
 

@@ -97,7 +97,7 @@ def test_what_cannot_be_done_is_an_error_with_its_exit_code(settings: Settings) 
     assert unsure.value.exit_code is ExitCode.USAGE
     with pytest.raises(UsageError, match="no run `p-1`"):
         api.status(settings.state, "p-1")
-    with pytest.raises(UsageError, match="no run"):
+    with pytest.raises(UsageError, match="no unfinished run"):
         api.resume(settings.state)
     with pytest.raises(NotApproved):
         api.apply(settings, made.path)

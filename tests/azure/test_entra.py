@@ -230,7 +230,10 @@ def test_readers_in_rust_get_a_token(shop: Shop, entra: Entra) -> None:
     [
         ({"dfs_endpoint": "http://files.example"}, "credentials would go over plain HTTP"),
         ({"dfs_endpoint": "files.example"}, "write the endpoint as"),
-        ({"dfs_endpoint": "https://files.example", "store": "gs://bucket"}, "only a container of Azure Storage"),
+        (
+            {"dfs_endpoint": "https://files.example", "store": "gs://bucket"},
+            "applies only to a container of Azure Storage",
+        ),
     ],
 )
 def test_an_address_that_cannot_be_meant_is_refused(more: dict[str, str], why: str) -> None:

@@ -50,7 +50,7 @@ OTHER_END = HOLD.format(id="H2", until="2032-01-01T00:00:00+05:30")
 
 CASES = [
     ("an unknown key", "pii-tracer.yaml", ESTATE + "colour: red\n", "colour"),
-    ("a key twice", "pii-tracer.yaml", ESTATE + "estate: u\n", "is there twice"),
+    ("a key twice", "pii-tracer.yaml", ESTATE + "estate: u\n", "appears twice"),
     ("not YAML", "pii-tracer.yaml", "a: [", "not YAML"),
     ("empty estate", "pii-tracer.yaml", "", "empty"),
     ("no subject", "pii-tracer.yaml", ESTATE.replace("[{name: user, source: lake.users, key: uid}]", "[]"), "subject"),
@@ -143,7 +143,7 @@ def test_a_file_that_is_no_plan(folder: Path, capsys: pytest.CaptureFixture[str]
 
 def test_nothing_to_resume(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["resume", "--state", str(folder / "state")]) == 2
-    assert "no run" in capsys.readouterr().err
+    assert "no unfinished run" in capsys.readouterr().err
 
 
 def test_help_and_commands_without_spark_import_no_pyspark() -> None:

@@ -223,7 +223,7 @@ def test_the_manifest_of_a_plan_that_was_made_anew_stays(
     ended(begun, **OVER)
     (tmp_path / "p.subjects.sealed").write_bytes(b"of a plan that was written over this one")
     assert close(begun) == ExitCode.USAGE
-    assert "not that of the run's plan" in capsys.readouterr().err
+    assert "does not belong to the plan of this run" in capsys.readouterr().err
     assert (tmp_path / "p.subjects.sealed").exists()
 
 
@@ -258,6 +258,6 @@ def test_a_run_whose_plan_is_gone_has_answered_nobody(begun: RunFolder, capsys: 
     other.info_file.write_text(json.dumps(gone))
     other.result.write_text(json.dumps({"state": "complete", "attestation": "a", "open_requests": []}))
     assert close(begun) == ExitCode.USAGE
-    assert f"1 request of the run stays open, and the persons' values are needed to look for them: {asked.id}" in (
+    assert f"1 request of the run stays open, and the persons' values are needed to search for them: {asked.id}" in (
         capsys.readouterr().err
     )

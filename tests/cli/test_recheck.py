@@ -231,8 +231,8 @@ def test_another_plan_under_the_same_name_does_not_answer_for_the_run(
         assert run(["recheck", *there]) == 2
         told = capsys.readouterr()
         assert "nobody is back" not in told.out
-        assert "the file is missing or holds another plan" in told.err
-        assert "put the file with the digest sha256:" in told.err
+        assert "its file is missing or holds a different plan" in told.err
+        assert "restore the plan file with the digest sha256:" in told.err
     kept = folder_of(estate.state, made.plan_id).evidence / "plan.json"
     write_atomic(kept, made.to_bytes())
     assert estate.recheck(capsys)[0] == 9, "the run keeps its own copy"
@@ -375,7 +375,7 @@ def test_with_another_estate_key_nobody_is_called_free(estate: Estate, capsys: p
         capsys.readouterr()
         assert run([*words, *there]) == 7
         told = capsys.readouterr()
-        assert "made with another estate key" in told.err
+        assert "made with a different estate key" in told.err
         assert "free" not in told.out
 
 

@@ -132,8 +132,11 @@ def test_values_may_come_from_a_pipe(
     [
         (["--values", "none.txt", "--in", "lake"], "there are no values to look for"),
         (["--values", "values.txt", "--in", "nowhere"], "the place to search does not exist"),
-        (["--in", "lake"], "`--in` goes with `--values`"),
-        (["some.plan.json", "--values", "values.txt"], "a plan has values of its own"),
+        (["--in", "lake"], "`--in` works only with `--values`"),
+        (
+            ["some.plan.json", "--values", "values.txt"],
+            "`--values` cannot be combined with a plan, because the plan has its own values",
+        ),
         (["--values", "values.txt", "--in", "s3://bucket/x"], "S3 needs an estate file, which says how to reach it"),
     ],
 )

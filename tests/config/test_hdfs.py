@@ -33,7 +33,7 @@ def test_one_address_or_those_of_a_nameservice() -> None:
         ({**PAIR, "rpc": ["nn1:8020"]}, "as many addresses"),
         ({**PAIR, "rpc": ["nn1", "nn2"]}, "rpc"),
         ({**PAIR, "webhdfs": []}, "webhdfs"),
-        ({**PAIR, "webhdfs": ["http://nn1:9870", "http://nn1:9870/"]}, "named twice"),
+        ({**PAIR, "webhdfs": ["http://nn1:9870", "http://nn1:9870/"]}, "appears twice"),
         ({**PAIR, "block_pool": "CID-1"}, "block_pool"),
         ({**PAIR, "also": ["nn1:8020"]}, "also"),
     ],

@@ -25,9 +25,9 @@ from tests.connect.shop import estate, write_estate
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"remote": "sc://h:1", "master": "local[2]"}, "leave out `master`"),
-        ({"remote": "sc://h:1/;token=abc"}, "holds a credential"),
-        ({"remote": "sc://h:1", "profile": "4.1"}, "profile 3.5 only"),
+        ({"remote": "sc://h:1", "master": "local[2]"}, "remove `master`"),
+        ({"remote": "sc://h:1/;token=abc"}, "must not contain a credential"),
+        ({"remote": "sc://h:1", "profile": "4.1"}, "only with the profile 3.5"),
         ({"remote": "http://h:1"}, "pattern"),
     ],
 )

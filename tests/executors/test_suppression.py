@@ -93,7 +93,7 @@ def test_nobody_can_be_read_out_of_it(tmp_path: Path) -> None:
         lambda: executor(file, OTHER).verify(step("user.uid"), None),
         lambda: executor(file, OTHER).run(step("user.uid"), None),
     ):
-        with pytest.raises(RunError, match="made with another estate key"):
+        with pytest.raises(RunError, match="made with a different estate key"):
             asked()
     assert KEY.check not in (OTHER.check, "")
     old = text.replace(f'"key_check": "{KEY.check}"', '"key_check": ""')

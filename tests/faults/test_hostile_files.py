@@ -88,9 +88,9 @@ def refused(kind: Kind, path: Path) -> str:
     ("more", "words"),
     [
         (BOMB, "more than 1000000 values"),
-        ("loop: &loop [*loop]\n", "holds itself"),
+        ("loop: &loop [*loop]\n", "contains itself"),
         ("deep: " + "[" * 5000 + "]" * 5000 + "\n", "nested too deeply"),
-        (f"twice: {PERSON}\ntwice: 2\n", "is there twice"),
+        (f"twice: {PERSON}\ntwice: 2\n", "appears twice"),
         ("? [a, b]\n: 1\n", "not text"),
         ("? {a: b}\n: 1\n", "not text"),
         ("bell: \a\n", "is not YAML"),

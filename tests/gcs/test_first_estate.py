@@ -113,7 +113,7 @@ def test_an_empty_bucket_that_a_catalog_leads_to_stops_nothing(gcs: Gcs) -> None
     given = Places(reach=Reach(endpoint=gcs.endpoint))
     places, [note] = with_object_stores("shop", given, [place], [], lambda _: None)
     assert places.object_stores[place.store]["places"] == [{"prefix": "crm/users"}]
-    assert "no object lies there" in note
+    assert "there is no object under this folder" in note
 
 
 def test_a_folder_of_a_person_names_no_place(gcs: Gcs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +135,7 @@ def test_a_place_without_objects_is_refused(gcs: Gcs, tmp_path: Path, capsys: py
     gcs.bucket(BUCKET)
     words = ["init", str(tmp_path / "d"), "--state", str(tmp_path / "d" / "state"), "--endpoint", gcs.endpoint]
     assert run([*words, "--discover", f"gs://{BUCKET}/nowhere"]) == ExitCode.USAGE
-    assert "no object lies there" in capsys.readouterr().err
+    assert "there is no object under this folder" in capsys.readouterr().err
     assert run([*words, "--discover", "gs://no-such-bucket/lake"]) != ExitCode.DONE
     assert "no-such-bucket" in capsys.readouterr().err
     assert not (tmp_path / "d").exists()

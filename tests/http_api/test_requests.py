@@ -118,7 +118,7 @@ def test_an_attempt_without_an_id_or_a_time_is_known_again(client: Client, setti
     again = client.send("POST", "/v1/requests", BODY, once="attempt-1")
     assert (first.status, again.status, first.told["request"]) == (201, 200, again.told["request"])
     other = client.send("POST", "/v1/requests", {**BODY, "key": "4417700102"}, once="attempt-1")
-    assert (other.status, "another request" in other.told["error"]) == (409, True)
+    assert (other.status, "a different request" in other.told["error"]) == (409, True)
     assert [one.receipts for one in opened(settings).requests()] == [1]
 
 
@@ -197,7 +197,7 @@ def test_a_store_that_is_gone_is_not_begun_anew(client: Client, settings: Settin
     file, away = settings.state / FILE, settings.base / "away"
     file.rename(away)
     refused = client.send("POST", "/v1/requests", BODY, once="attempt-1")
-    assert (refused.status, "the request store is gone" in refused.text, file.exists()) == (503, True, False)
+    assert (refused.status, "the request store is missing" in refused.text, file.exists()) == (503, True, False)
     away.rename(file)
     assert client.send("POST", "/v1/requests", BODY, once="attempt-1").status == 201
 

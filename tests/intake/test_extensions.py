@@ -62,8 +62,8 @@ def test_the_longer_time_goes_into_the_plan_and_is_seen(settings: Settings, caps
 @pytest.mark.parametrize(
     ("law", "received", "when", "words"),
     [
-        ("CLUB", 31, 0.5, "the person has to be informed between"),  # after the first time ended
-        ("CLUB", 3, 4, "the person has to be informed between"),  # before the request came in
+        ("CLUB", 31, 0.5, "the person must be informed between"),  # after the first time ended
+        ("CLUB", 3, 4, "the person must be informed between"),  # before the request came in
         ("STRICT", 3, 1, "the law has no longer time"),
         ("CLUB", 3, -1, "is in the future"),
     ],
@@ -82,11 +82,11 @@ def test_it_is_taken_once_and_not_for_who_is_refused(settings: Settings, capsys:
     took(settings, f"{HEAD}R-1,{PERSONS[0]},CLUB,{ago(3)},user\nR-2,{PERSONS[1]},CLUB,{ago(3)},user\n", given={})
     assert called(settings, "requests", "extend", "R-1", *informed(1)) == ExitCode.DONE
     assert called(settings, "requests", "extend", "R-1", *informed(0.5)) == ExitCode.USAGE
-    assert "taken already" in capsys.readouterr().err
+    assert "already used" in capsys.readouterr().err
     assert called(settings, "requests", "refuse", "R-2", *SAID) == ExitCode.DONE
     assert called(settings, "requests", "extend", "R-2", *informed(1)) == ExitCode.USAGE
     assert "R-2 is refused already" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="holds the person's key"):
+    with pytest.raises(UsageError, match="contains the person's key"):
         extend_request(
             settings, "R-1", informed=NOW - timedelta(days=1), by="Meera Iyer", reason=f"of {PERSONS[0]}", now=NOW
         )

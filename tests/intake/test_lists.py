@@ -66,13 +66,13 @@ def test_a_person_who_asks_again_has_one_request_with_both_receipts(settings: Se
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("REQ-1,4417700199,GDPR,{day},user", "another request"),
-        ("REQ-1,4417700101,CCPA,{day},user", "another law or time"),
+        ("REQ-1,4417700199,GDPR,{day},user", "a different request"),
+        ("REQ-1,4417700101,CCPA,{day},user", "a different law or time"),
         ("REQ 5,4417700102,GDPR,{day},user", "`id`"),
         ("REQ-5,,GDPR,{day},user", "`key` is empty"),
         ("REQ-5,   ,GDPR,{day},user", "`key` is empty"),
         ("REQ-5, 4417700102,GDPR,{day},user", "space"),
-        ("REQ-5,44177\u200b00102,GDPR,{day},user", "cannot be seen"),
+        ("REQ-5,44177\u200b00102,GDPR,{day},user", "invisible character"),
         ("REQ-5,4417700102,LEX,{day},user", "`law` is not known"),
         ("REQ-5,4417700102,GDPR,2026-11-19,user", "time zone"),
         ("REQ-5,4417700102,GDPR,20261119,user", "time zone"),
@@ -81,11 +81,11 @@ def test_a_person_who_asks_again_has_one_request_with_both_receipts(settings: Se
         ("REQ-5,4417700102,GDPR,{day},buyer", "`subject`"),
         ("REQ-5,4417700102,GDPR,{day}", "4 fields, and the header has 5"),
         ("REQ-5,4417700102,GDPR,{day},user,x", "6 fields"),
-        ("REQ-4417700102,4417700102,GDPR,{day},user", "holds the person's key"),
+        ("REQ-4417700102,4417700102,GDPR,{day},user", "must not contain the person's key"),
         ('REQ-5,"4417700102,GDPR,{day},user', "quotes"),
         ("REQ-5," + "9" * 70_000 + ",GDPR,{day},user", "longer than"),
         ("REQ-5," + "9" * 2_000 + ",GDPR,{day},user", "longer than"),
-        ("REQ-5,4417\ufffd,GDPR,{day},user", "not text"),
+        ("REQ-5,4417\ufffd,GDPR,{day},user", "not valid in"),
     ],
 )
 def test_a_wrong_row_is_named_and_the_others_are_taken(settings: Settings, row: str, reason: str) -> None:
@@ -112,7 +112,7 @@ def test_what_is_no_erasure_is_refused_with_the_reason(settings: Settings, right
 @pytest.mark.parametrize(
     ("text", "form", "what"),
     [
-        ("key,key\n1,2\n", Form(), "columns 1 and 2 of the header have one name"),
+        ("key,key\n1,2\n", Form(), "columns 1 and 2 of the header have the same name"),
         ("4417700101\n4417700102\n", Form(), "column 1 of the header belongs to no field"),
         ("key,recieved\n1,2\n", Form(), "column 2 of the header belongs to no field"),
         ("law\nGDPR\n", Form(), "no column for `key`"),
@@ -250,7 +250,7 @@ def test_the_store_is_refused_where_it_cannot_be_trusted(in_a_file: Settings) ->
     took(in_a_file, "key\n4417700101\n")
     path = in_a_file.state / FILE
     path.chmod(0o640)
-    with pytest.raises(RequestError, match="read by others"):
+    with pytest.raises(RequestError, match="other users of this machine"):
         opened(in_a_file)
     path.chmod(0o600)
     with sqlite3.connect(path) as connection:
@@ -260,7 +260,7 @@ def test_the_store_is_refused_where_it_cannot_be_trusted(in_a_file: Settings) ->
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     in_a_file.key_file().unlink()
-    with pytest.raises(RequestError, match="another estate key"):
+    with pytest.raises(RequestError, match="a different estate key"):
         opened(in_a_file)
     path.write_bytes(b"no database at all" * 100)
     with pytest.raises(RequestError, match="cannot be used"):

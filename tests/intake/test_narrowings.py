@@ -351,7 +351,7 @@ def test_a_name_with_her_key_in_any_writing_is_refused(settings: Settings) -> No
     key = str(PERSONS[0])
     names = [f"app.t{key}x", b64encode(key.encode()).decode(), sha256(key.encode()).hexdigest(), f"w/user={key}"]
     for name in names:
-        with pytest.raises(UsageError, match="holds the person's key"):
+        with pytest.raises(UsageError, match="contains the person's key"):
             narrowed(settings, "R-1", name)
     assert opened(settings).narrowings("R-1") == ()
 
@@ -433,7 +433,7 @@ def test_who_asks_for_everything_again_is_erased_completely(settings: Settings) 
     again(settings, NOW - timedelta(hours=1))
     [one] = opened(settings).narrowings("R-1")
     assert one.lapsed
-    with pytest.raises(UsageError, match="asked again after that"):
+    with pytest.raises(UsageError, match="asked again for the erasure"):
         narrowed(settings, asked=NOW - timedelta(hours=2))
     _, plan = made(settings)
     assert plan.holds == ()

@@ -48,7 +48,7 @@ def test_a_run_begins_when_the_notice_has_run_and_not_before(
     assert [one.not_before for one in plan.requests] == [NOW + timedelta(days=1)]
     with_it, ready = made(settings)  # a notice to one puts nobody else off
     assert [(one.id, one.not_before) for one in ready.requests] == [("R-2", NOW - timedelta(days=0.5))]
-    with pytest.raises(Waiting, match="nothing may begin before") as waits:
+    with pytest.raises(Waiting, match="nothing may be erased before") as waits:
         start_run(settings, found.written.path, None, [], None)
     assert waits.value.until == NOW + timedelta(days=1)
     assert not (settings.state / "runs").exists()
@@ -67,9 +67,9 @@ def test_a_notice_that_nobody_gave_is_not_taken(settings: Settings) -> None:
     done = took(settings, rows, given={})
     assert {one.line: one.reason for one in done.refusals} == {
         2: "the law wants the person informed 48 hours before, and `noticed` does not say when",
-        3: "`noticed` is in the future: the waiting time begins with it",
-        4: "`noticed` is not a time with a time zone, as 2026-11-21T10:00:00+05:30 is",
-        6: "`ground` is none of request, inactivity",
+        3: "`noticed` must not be in the future, because the waiting time begins at this time",
+        4: "`noticed` must be a time with a time zone, such as 2026-11-21T10:00:00+05:30",
+        6: "`ground` must be one of: request, inactivity",
     }
     assert [one.id for one in opened(settings).requests()] == ["R-4"]  # the GDPR wants no notice
 

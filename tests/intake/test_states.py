@@ -149,11 +149,11 @@ def test_who_ends_a_planned_request_stops_its_plan(
     assert states(settings) == {"R-1": ended, "R-2": "received"}
     assert called(settings, "apply", str(out)) == ExitCode.ERROR
     told = capsys.readouterr().err
-    assert f"R-1 is not to be erased by this plan: in the request store it is {ended} (as agreed)" in told
+    assert f"must not erase the request R-1, because its state in the request store is {ended} (as agreed)" in told
     with pytest.raises(Refused):  # the very place that every run passes
         start_run(settings, out, None, [], None)
     assert not (settings.state / "runs").exists()
-    with pytest.raises(UsageError, match="its value is gone"):
+    with pytest.raises(UsageError, match="its sealed value was deleted"):
         opened(settings).key_of("R-1")
     assert called(settings, "requests", word, "R-1", *SAID) == ExitCode.USAGE
     _, again = made(settings)

@@ -464,7 +464,7 @@ def test_an_id_that_is_none_names_no_file(tmp_path: Path, monkeypatch: pytest.Mo
         declared("w", {"app.users": "delta"}) + "  - {name: user, source: app.users, key: user_id}\n"
     )
     where, out = Settings(tmp_path / "e.yaml", tmp_path / "state"), tmp_path / "a" / "b" / "out"
-    with pytest.raises(UsageError, match="an id that no request has"):
+    with pytest.raises(UsageError, match="an id that is not valid"):
         [*write_answers(where, str(tmp_path / "p.plan.json"), now=LATER, out=out)]
     assert not (tmp_path / "a").exists()
 

@@ -50,7 +50,7 @@ def test_without_the_attester_s_key_nothing_is_started(tmp_path: Path, monkeypat
     (tmp_path / "trusted.yaml").write_bytes(trusted_yaml([("asha", "dpo", pem)]))
     settings = Settings(tmp_path / "pii-tracer.yaml", tmp_path / "state")
     monkeypatch.delenv("ATTEST_KEY", raising=False)
-    with pytest.raises(ProofError, match="variable with the key"):
+    with pytest.raises(ProofError, match="variable with the attester's key"):
         start_run(settings, file, None, [], tmp_path / "trusted.yaml")
     assert not (tmp_path / "state" / "runs").exists()
     secret = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()

@@ -308,7 +308,7 @@ def test_without_a_chromium_the_pdf_is_refused_and_the_page_stands(
     monkeypatch.setattr(pdf.shutil, "which", lambda _: None)
     wanted = ["attest", "certificate", "plan-1", "--state", str(state), "--pdf", str(tmp_path / "c.pdf")]
     assert command(wanted) == 1
-    assert "no Chromium" in capsys.readouterr().err
+    assert "Chromium was not found" in capsys.readouterr().err
     assert (state / "runs/plan-1/certificate.html").exists()
     broken = tmp_path / "browser"
     broken.write_text("#!/bin/sh\nexit 3\n")

@@ -512,7 +512,7 @@ def test_a_failure_is_told_by_the_exit_code_and_a_token_is_needed(
     ("wrong", "why"),
     [
         (HOOK.replace("URL", "http://ads.example/x"), "https://"),
-        (HOOK.replace("URL", "https://user:pw@ads.example/x"), "no user or password"),
+        (HOOK.replace("URL", "https://user:pw@ads.example/x"), "must not contain a user or password"),
         (HOOK.replace("URL", "http://127.0.0.1.ads.example/"), "https://"),
         (CRM.replace("folder: out/crm, ", ""), "needs `folder`"),
         (CRM.replace("user.user_id", "user.city"), "user.city, which is no SUBJECT.COLUMN"),

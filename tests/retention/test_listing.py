@@ -151,8 +151,8 @@ def test_a_folder_that_may_not_be_listed_is_refused(open_folder: Path) -> None:
         ("x.csv", b"path,size\n/a,1\n", "no column length, modificationTime"),
         ("x.csv", b"path,length,isDir,modificationTime\n/a,secret,false,1\n", "cannot be read: ValueError"),
         ("x.parquet", b"PAR1", "cannot be read"),
-        ("x.txt", b"", "not an inventory that is known"),
-        ("manifest.json", b"{}", "none of S3 Inventory"),
+        ("x.txt", b"", "inventory has an unknown form"),
+        ("manifest.json", b"{}", "not a manifest of S3 Inventory"),
     ],
 )
 def test_what_is_no_inventory_is_refused(tmp_path: Path, name: str, content: bytes, what: str) -> None:

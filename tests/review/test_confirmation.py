@@ -115,7 +115,7 @@ def test_the_executor_waits_until_it_is_due_takes_the_word_and_never_a_bad_one(
     path = confirmation_file(tmp_path / "words", STEP)
     path.parent.mkdir()
     path.write_bytes(confirm(DIGEST, word(step="c-other/01"), key))
-    with pytest.raises(RunError, match="another step"):
+    with pytest.raises(RunError, match="different step"):
         people.run(step(), None)
     path.write_bytes(confirm(DIGEST, WORD, key))
     done = people.run(step(), None)
@@ -147,7 +147,7 @@ def test_a_job_that_computes_a_table_again_began_after_its_files_were_noted(
 def test_a_job_does_not_begin_after_the_word_about_it(signer: tuple[dsse.PrivateKey, Approver]) -> None:
     key, who = signer
     envelope = confirm(DIGEST, word(began=NOW + timedelta(seconds=1)), key)
-    with pytest.raises(NotApproved, match="began after the word"):
+    with pytest.raises(NotApproved, match="dated before the job"):
         read_confirmation(envelope, DIGEST, STEP, [who], NOW + timedelta(days=1))
 
 
@@ -186,5 +186,5 @@ def test_a_word_that_tells_a_value_never_gets_into_the_journal(
 
 def test_without_anybody_trusted_the_step_fails_before_it_waits(tmp_path: Path) -> None:
     nobody = PeopleExecutor(tmp_path, DIGEST, [], lambda: NOW, lambda _: None)
-    with pytest.raises(RunError, match="nobody whose signature counts"):
+    with pytest.raises(RunError, match="no list of persons whose signature it trusts"):
         nobody.check(step(), None)

@@ -89,7 +89,7 @@ def test_a_plan_file_is_read_as_the_bytes_it_is(tmp_path: Path) -> None:
     [
         (b"{", "not JSON"),
         (b"\xff{}", "not JSON"),
-        (b'{"format_version": 1, "format_version": 1}', "is there twice"),
+        (b'{"format_version": 1, "format_version": 1}', "appears twice"),
         (b'{"format_version": NaN}', "NaN"),
         (b'{"format_version": 1}', "version 1 is not known"),
         (b'{"format_version": true}', "not known"),
@@ -165,7 +165,7 @@ def test_the_envelope_verifies_with_securesystemslib() -> None:
     ("envelopes", "changes", "words"),
     [
         ([], {}, "there is no approval"),
-        ([b"{}"], {}, "tampered"),
+        ([b"{}"], {}, "not an approval"),
         ([approved()], {"now": NOW + timedelta(hours=24)}, "expired"),
         (
             [approved()],
@@ -174,13 +174,13 @@ def test_the_envelope_verifies_with_securesystemslib() -> None:
         ),
         ([approved()], {"now": NOW - timedelta(hours=1)}, "future"),
         ([approved()], {"consumed": "run-0"}, "consumed by the run run-0"),
-        ([approved()], {"loaded": parse_plan(LOADED.raw + b"\n", "p.plan.json")}, "other bytes"),
-        ([approved()], {"trusted": [BALA]}, "not of a trusted key"),
-        ([approved()], {"policy_digest": "sha256:00"}, "another policy"),
-        ([approved(approver="bala", role="owner")], {}, "another person"),
-        ([approved(role="owner")], {}, "another person or role"),
-        ([approved()], {"planner": "asha"}, "planner is the only approver"),
-        ([approved()], {"planner": " Asha "}, "planner is the only approver"),
+        ([approved()], {"loaded": parse_plan(LOADED.raw + b"\n", "p.plan.json")}, "a different version"),
+        ([approved()], {"trusted": [BALA]}, "not made with a trusted key"),
+        ([approved()], {"policy_digest": "sha256:00"}, "the policy was changed"),
+        ([approved(approver="bala", role="owner")], {}, "differs from its signer"),
+        ([approved(role="owner")], {}, "a person or role that differs"),
+        ([approved()], {"planner": "asha"}, "person who made the plan is its only approver"),
+        ([approved()], {"planner": " Asha "}, "person who made the plan is its only approver"),
         (
             [approved()],
             {"policy": Policy(version=1, production_approvers=1, required_roles=("owner",))},
@@ -189,7 +189,7 @@ def test_the_envelope_verifies_with_securesystemslib() -> None:
         ([approved()], {"policy": Policy(version=1)}, "1 of 2"),
         ([approved(), approved(nonce="1" * 32)], {"policy": Policy(version=1)}, "1 of 2"),
         ([approved(key=None)], {}, "not signed"),
-        ([dsse.seal(dsse.statement("x", [], {}), KEY)], {}, "tampered with, or is not one"),
+        ([dsse.seal(dsse.statement("x", [], {}), KEY)], {}, "the file was changed, or is not an approval"),
     ],
 )
 def test_each_reason_not_to_be_approved(envelopes: list[bytes], changes: dict[str, Any], words: str) -> None:
@@ -262,7 +262,7 @@ def test_keys_are_private_and_never_overwritten(tmp_path: Path) -> None:
     with pytest.raises(ReviewError, match="already"):
         generate(path)
     path.chmod(0o644)
-    with pytest.raises(ReviewError, match="other people"):
+    with pytest.raises(ReviewError, match="other users"):
         load_private(path)
 
 

@@ -184,14 +184,14 @@ def test_an_approval_by_ssh_key_holds_and_ssh_keygen_agrees(keys: dict[str, Path
 @pytest.mark.parametrize(
     ("key", "options", "changes", "words"),
     [
-        ("other", "", {}, "not of a trusted key"),
-        ("ed25519", 'namespaces="git"', {}, "not of a trusted key"),
-        ("ed25519", "", {"role": "owner"}, "another person or role"),
-        ("ed25519", "", {"approver": "bala"}, "another person or role"),
-        ("ed25519", 'valid-before="20261121Z"', {}, "does not count at this time"),
-        ("ed25519", 'valid-after="20261122Z"', {}, "does not count at this time"),
+        ("other", "", {}, "not made with a trusted key"),
+        ("ed25519", 'namespaces="git"', {}, "not made with a trusted key"),
+        ("ed25519", "", {"role": "owner"}, "a person or role that differs"),
+        ("ed25519", "", {"approver": "bala"}, "a person or role that differs"),
+        ("ed25519", 'valid-before="20261121Z"', {}, "is not valid at this time"),
+        ("ed25519", 'valid-after="20261122Z"', {}, "is not valid at this time"),
         # dated back to when the key still counted
-        ("ed25519", 'valid-before="202611210930Z"', {"now": NOW}, "does not count at this time"),
+        ("ed25519", 'valid-before="202611210930Z"', {"now": NOW}, "is not valid at this time"),
     ],
 )
 def test_each_reason_not_to_be_approved(
@@ -267,7 +267,7 @@ def test_weak_and_open_keys_are_refused(keys: dict[str, Path], tmp_path: Path) -
     opened = tmp_path / "open"
     opened.write_bytes(keys["ed25519"].read_bytes())
     opened.chmod(0o644)
-    with pytest.raises(ReviewError, match="other people"):
+    with pytest.raises(ReviewError, match="other users"):
         load_signer(opened)
     with pytest.raises(ReviewError, match="no SSH private key"):
         load_signer(tmp_path / "none")

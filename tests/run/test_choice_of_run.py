@@ -68,6 +68,6 @@ def test_a_run_that_died_before_its_result_is_gone_on_with(tmp_path: Path) -> No
 
 def test_when_nothing_is_left_it_says_so(tmp_path: Path) -> None:
     a_run(tmp_path, "plan-part", PART, age=1)
-    with pytest.raises(UsageError, match="no run to go on with"):
+    with pytest.raises(UsageError, match="no unfinished run"):
         choose_run(tmp_path, None, unfinished=True)
     assert exit_code(PART) is ExitCode.INCOMPLETE

@@ -160,7 +160,7 @@ def test_two_writers_are_told_and_the_chain_of_the_first_stays_whole(tmp_path: P
     path = tmp_path / "j"
     first, second = Journal.open(path, clock), Journal.open(path, clock)
     first.append(Kind.STEP_INTENT, step="s0")
-    with pytest.raises(JournalError, match="somebody else"):
+    with pytest.raises(JournalError, match="another process"):
         second.append(Kind.STEP_INTENT, step="s0")
     first.append(Kind.STEP_RESULT, step="s0")
     assert len(Journal.open(path, clock).records) == 2

@@ -52,7 +52,7 @@ def test_tokens_grow_and_a_released_lease_is_free(tmp_path: Path) -> None:
     with Lease.acquire(tmp_path) as lease:
         lease.check()
         assert lease.token == 1
-    with pytest.raises(Refused, match="lost"):
+    with pytest.raises(Refused, match="now has the lease"):
         lease.check()
     with Lease.acquire(tmp_path) as lease:
         assert (lease.token, lease.took_over) == (2, None)
@@ -65,7 +65,7 @@ def test_a_frozen_runner_finds_out_that_it_was_overtaken(tmp_path: Path) -> None
     (tmp_path / "runner.lock").unlink()  # what keeps two apart is gone: the token still tells
     with Lease.acquire(tmp_path) as second:
         assert second.token == 2
-        with pytest.raises(Refused, match="lost its lease"):
+        with pytest.raises(Refused, match="another runner now has the lease"):
             frozen.check()
         frozen.release()
         second.check()

@@ -261,7 +261,7 @@ def test_what_this_run_changed_itself_is_no_drift(tmp_path: Path) -> None:
 
 def test_refusals_before_anything_starts(tmp_path: Path) -> None:
     world = World()
-    with pytest.raises(Refused, match="not applyable"):
+    with pytest.raises(Refused, match="plan cannot be applied"):
         go(tmp_path, plan(applyable=False), FakeExecutor(world))
     with pytest.raises(Refused, match="no executor"):
         go(tmp_path, plan([step("a", executor="kafka")]), FakeExecutor(world))

@@ -147,7 +147,7 @@ def test_an_approval_that_does_not_hold_counts_for_nothing(settings: Settings) -
     forged = sign(settings, plan_file, "ben")
     kept = forged.read_bytes()
     forged.write_bytes(re.sub(rb'"sig": ?"....', b'"sig":"AAAA', kept))
-    with pytest.raises(AirflowSensorTimeout, match="signature is not of a trusted key"):
+    with pytest.raises(AirflowSensorTimeout, match="signature was not made with a trusted key"):
         sensor(settings, plan_file).look_again({}, {}, BEFORE)
     forged.write_bytes(kept)
     assert sensor(settings, plan_file).look_again({}, {}, BEFORE)["approved"] is True

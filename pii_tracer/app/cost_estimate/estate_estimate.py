@@ -50,9 +50,11 @@ def estimate(
 def _check(persons: int, executors: int, touched: float, rate: float | None) -> None:
     if persons < 1 or executors < 1:
         raise UsageError(
-            "the numbers of persons and executors must be at least 1", todo="give `--persons` and `--executors`"
+            "the numbers of persons and executors must be at least 1", todo="correct `--persons` or `--executors`"
         )
     if not 0 < touched <= 1:
-        raise UsageError("the share of files must be above 0 and at most 1", todo="correct `--touched`")
+        raise UsageError(
+            "the share of files that hold a person must be above 0 and at most 1", todo="correct `--touched`"
+        )
     if rate is not None and not (math.isfinite(rate) and rate > 0):
         raise UsageError("the rate must be above 0, in MiB per second", todo="correct `--rate`")

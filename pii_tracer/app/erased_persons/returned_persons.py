@@ -124,7 +124,7 @@ def returned(
         raise EstateError(
             f"the source table {subject.source} of subject `{subject.name}` was not found",
             where="the estate file, `subjects`",
-            todo="correct the name, or the catalog it lies in",
+            todo="correct the name of the table or of its catalog",
         )
     spots = {name: find_spot(name, state.columns, subject.source) for name in subject.key_parts}
     rows = read_spots(state, spots, paths)
@@ -198,7 +198,7 @@ def _refuse_unseen(copies: Sequence[Copy], inventory: Inventory) -> None:
             raise EstateError(
                 f"cannot find out whether erased persons are back in a table in S3: {gaps[copy.folder]}",
                 where=copy.table or copy.location,
-                todo="make its bucket reachable; take a table that is no more out of the estate file",
+                todo="make the bucket reachable; if the table no longer exists, remove it from the estate file",
             )
 
 

@@ -26,14 +26,14 @@ def suppressed(settings: Settings, file: TextIO, subject: str, column: str | Non
         )
     if declared[subject].several_columns and column is None:
         raise UsageError(
-            f"the key of `{subject}` has several columns ({declared[subject].key}), and a line has one value",
-            todo="ask for an identifier by `--column`, or for whole rows in a Spark job (`without_suppressed`)",
+            f"the key of `{subject}` has several columns ({declared[subject].key}), but each line holds only one value",
+            todo="name an identifier with `--column`, or check whole rows in a Spark job (`without_suppressed`)",
         )
     known = SuppressionList(settings.state / FILE, settings.key())
     key_set = f"{subject}.{column or declared[subject].key}"
     if known.entries and key_set not in known.key_sets:
         raise UsageError(
-            f"nothing of `{key_set}` is on the suppression list: every value would be free",
+            f"the suppression list has no values of `{key_set}`, so no value could be recognised",
             todo=f"use a column of: {', '.join(sorted(known.key_sets))}",
         )
     for value in _values(file):

@@ -78,7 +78,7 @@ def read_places(
             found.in_stores.append(_in_place(place))
         elif _AZURE.match(place):
             raise UsageError(
-                "an address of Azure Storage without the names of an account and a container",
+                "an address of Azure Storage must name the account and the container",
                 where="--discover",
                 todo="write abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH",
             )
@@ -86,9 +86,9 @@ def read_places(
             _add(found, *catalog, warehouse)
         elif scheme:
             raise UsageError(
-                f"a place of the kind `{scheme}:` cannot be looked into",
+                f"`--discover` cannot search a `{scheme}:` place",
                 where="--discover",
-                todo="name it in the estate file by hand (docs/estate-file.md), where it is supported",
+                todo="if docs/estate-file.md lists this kind of place, write the place into the estate file",
             )
         else:
             found.roots.append(_folder(Path(place), base))
@@ -124,10 +124,12 @@ def _refuse_secrets(place: str) -> None:
         raise UsageError(
             "an address with `?` or `#` can hold a signature or a token, which no estate file may have",
             where="--discover",
-            todo="write it without these; tokens come from the environment (docs/commands.md)",
+            todo="write the address without `?` and `#`, and give tokens in the environment (docs/commands.md)",
         )
     if _USER_INFO.match(place):
-        raise UsageError("a bucket with a user in its name", where="--discover", todo="write gs://BUCKET/PREFIX")
+        raise UsageError(
+            "the address of the bucket must not contain a user", where="--discover", todo="write gs://BUCKET/PREFIX"
+        )
 
 
 def _kind_of_lineage(source: Path) -> str:
@@ -190,9 +192,9 @@ def _aws_endpoint(service: str) -> dict[str, str]:
     endpoint = os.environ.get(own) or os.environ.get("AWS_ENDPOINT_URL")
     if endpoint and not re.match(WEB_ADDRESS, endpoint):
         raise UsageError(
-            f"the address of {service} is no address with http or https, or holds a user or password",
+            f"the address of {service} must begin with http:// or https://, and must not contain a user or password",
             where=f"{own} or AWS_ENDPOINT_URL",
-            todo="name the address alone; credentials come from where boto3 looks for them",
+            todo="write only the address; give the credentials where boto3 reads them",
         )
     return {"endpoint_url": endpoint} if endpoint else {}
 

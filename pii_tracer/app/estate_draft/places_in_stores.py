@@ -170,7 +170,9 @@ def _cut(estate: Estate, place: ObjectLocation, tables: set[str]) -> Cut:
         if version.state is VersionState.LIVE:
             live.add(version.key)
     if not keys:
-        raise UsageError("no object lies there", where=str(place), todo="correct the name of the folder")
+        raise UsageError(
+            "there is no object under this folder", where=str(place), todo="correct the name of the folder"
+        )
     bare = {folder for folder, kind in tables_of(live, marks).items() if kind in PLAIN}
     return cut_place(place.key, keys, bare, {table for table in tables if place.key in _way_up(table)})
 

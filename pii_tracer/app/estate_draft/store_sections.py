@@ -62,7 +62,7 @@ def refuse_unknown(names: Collection[str], reach: Reach) -> None:
     if unknown := sorted({_name_node(name) for name in told if name} - set(names)):
         known = f"known are {', '.join(sorted(names))}" if names else "no place in HDFS was found"
         raise UsageError(
-            f"`--webhdfs` names {', '.join(unknown)}, which is no NameNode of these places: {known}",
+            f"`--webhdfs` names {', '.join(unknown)}, which is not a NameNode of these places: {known}",
             where="--webhdfs",
             todo="correct the name, or leave the address out",
         )
@@ -103,9 +103,9 @@ def _given(names: Collection[str], reach: Reach) -> dict[str, list[str]]:
         name, told, address = text.rpartition("=")
         if not told and len(names) > 1:
             raise UsageError(
-                f"there are several NameNodes ({', '.join(sorted(names))}), and `--webhdfs` does not say of which",
+                f"there are several NameNodes ({', '.join(sorted(names))}), and `--webhdfs` does not name one of them",
                 where="--webhdfs",
-                todo=f"write `--webhdfs {min(names)}={address}`, and so for the others",
+                todo=f"write `--webhdfs {min(names)}={address}` for each NameNode",
             )
         found.setdefault(_name_node(name) if name else min(names), []).append(address)
     return found

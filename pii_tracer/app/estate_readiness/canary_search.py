@@ -83,12 +83,16 @@ def key_of(canary: Canary, settings: Settings) -> str:
     if kind == "env":
         value = os.environ.get(reference, "")
         if not value:
-            raise ConfigError(f"the environment variable {reference} is not set", where=where, todo="set it to the key")
+            raise ConfigError(
+                f"the environment variable {reference} is not set",
+                where=where,
+                todo="set the variable to the key of the canary",
+            )
     else:
         value = settings.key().open_value(bytes.fromhex(reference), seal_name(canary.name))
     if is_short_number(value):
         raise ConfigError(
-            "the key of a canary is a short number, which equals other numbers by chance",
+            "the key of a canary must not be a short number, because other numbers can equal it by chance",
             where=where,
             todo="plant a canary with a key of ten digits or more, or with letters in it",
         )

@@ -49,7 +49,7 @@ def alone(state: Path) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(
-                "another process takes a reading of this estate", where=str(folder), todo="wait until it has ended"
+                "another process is already measuring this estate", where=str(folder), todo="wait until it has ended"
             ) from None
         sweep_temporaries(folder, 0)
         yield folder
@@ -80,7 +80,7 @@ def read(folder: Path) -> Readings:
     except OSError:
         raise _broken(file, "the state of the last reading is missing") from None
     if hashlib.sha256(data).hexdigest() != last.digest:
-        raise _broken(file, "the state of the last reading is not the one that was written")
+        raise _broken(file, "the file with the last reading was changed after it was written")
     try:
         return Readings(points, msgspec.json.decode(gzip.decompress(data), type=EstateState))
     except (msgspec.DecodeError, OSError, EOFError, zlib.error):

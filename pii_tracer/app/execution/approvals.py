@@ -44,7 +44,11 @@ def approval_path(plan_file: Path, approver: str, role: str) -> Path:
     own = plan_file.with_name(f"{stem}-{short_digest(json.dumps([approver, role]))}.json")
     if _signed_by(path) is not None and (not own.exists() or _signed_by(own) == (approver, role)):
         return own
-    raise NotApproved("the approval's file is not an approval", where=str(path), todo="move it")
+    raise NotApproved(
+        "the file has the name of this approval, but is not an approval",
+        where=str(path),
+        todo="move this file away, then approve again",
+    )
 
 
 def _signed_by(path: Path) -> tuple[Any, Any] | None:
@@ -113,12 +117,14 @@ def refuse_unsigned(estate: Estate, key_file: Path | None) -> None:
         UsageError: the estate is not `local`, or a key was named as well.
     """
     if key_file is not None:
-        raise UsageError("an unsigned approval has no key", todo="leave out `--unsigned`, or the key")
+        raise UsageError(
+            "`--unsigned` cannot be combined with a key", todo="leave out `--unsigned` or the option for the key"
+        )
     if estate.environment != "local":
         raise UsageError(
             (
-                "unsigned approvals are accepted only if `environment` is `local`;"
-                f" this estate's is `{estate.environment}`"
+                "unsigned approvals are accepted only if `environment` is `local`; in this estate it is "
+                f"`{estate.environment}`"
             ),
             todo="sign with `--key KEY.pem` or `--ssh-key ~/.ssh/id_ed25519`",
         )

@@ -75,9 +75,9 @@ def start_run(
     loaded = load_plan(plan_file)
     if not loaded.plan.applyable:  # one that leaves copies out by choice is, and never complete
         raise PlanIncomplete(
-            "the plan cannot be applied: it has gaps that nobody waived, or blocked copies",
+            "the plan cannot be applied: it has gaps without a waiver, or blocked copies",
             where=str(plan_file),
-            todo="`pii-tracer check` names them; close or waive each gap, remove what blocks a copy, then plan again",
+            todo="run `pii-tracer check`; close or waive each gap, unblock each blocked copy, then plan again",
         )
     _, policy_file = settings.policy(policy)
     info = RunInfo(
@@ -127,13 +127,13 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
     if foreign:
         raise Refused(
             f"the packages {', '.join(foreign)} belong to another distribution",
-            todo="install pii-tracer in an environment of its own; `pii-tracer doctor` shows it",
+            todo="install pii-tracer in its own Python environment, then check it with `pii-tracer doctor`",
         )
     settings = Settings(Path(info.estate_file), folder.state)
     consumed = consumed_by(settings.state / "consumed", loaded.digest)
     refuse_gone(folder, consumed == folder.path.name)
     if loaded.digest != info.plan_digest:
-        raise NotApproved("the plan file is not the one this run began with", where=info.plan_file, todo="put it back")
+        raise NotApproved("the plan file was changed since this run began", where=info.plan_file, todo="restore it")
     if file_digest(settings.estate_file) != loaded.plan.estate_digest:
         raise Drift(
             "the estate file has changed since the plan was made", where=str(settings.estate_file), todo="plan again"
@@ -164,9 +164,10 @@ def _await_notice(plan: ErasurePlan) -> None:
     """A person whom the law wants told may still take action: until then nothing is begun, and can be withdrawn."""
     if plan.not_before and now() < plan.not_before:
         raise Waiting(
-            f"the notice to the persons has not run: nothing may begin before {plan.not_before:%Y-%m-%d %H:%M} UTC",
+            "the persons' notice period has not ended: nothing may be erased before "
+            f"{plan.not_before:%Y-%m-%d %H:%M} UTC",
             where=plan.plan_id,
-            todo="apply it then; if a person makes contact meanwhile, run `pii-tracer requests withdraw`",
+            todo="apply the plan after this time; for a person who withdraws, run `pii-tracer requests withdraw`",
             until=plan.not_before,
         )
 
@@ -326,9 +327,9 @@ def _baseline(
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
-                "the run has begun and its baseline is gone: what other people lost could not be counted",
+                "the run has begun, but its baseline file is missing: rows that other people lost could not be counted",
                 where=str(folder.baseline),
-                todo="put the file back",
+                todo="restore the baseline file from a backup",
             )
         show.stage("before: everybody else's rows")
         refuse_unknown_nameservices(ctx.estate, verification.plan.steps)

@@ -49,30 +49,31 @@ def close_run(state: Path, run: str | None = None) -> Closed:
     still = _still_open(folder, plan)
     if still:
         raise UsageError(
-            f"{counted(len(still), 'request of the run stays', 'requests of the run stay')} open, and the persons'"
-            f" values are needed to look for them: {', '.join(still[:_NAMED])}",
+            f"{counted(len(still), 'request of the run stays', 'requests of the run stay')} open, and the persons' "
+            f"values are needed to search for them: {', '.join(still[:_NAMED])}",
             where=plan.plan_id,
-            todo="plan them again, and close this run when that plan's run is done, and before that run is closed",
+            todo="plan these requests again; close this run after the run of the new plan has ended, and before you "
+            "close that run",
         )
     if not over(result):
         raise UsageError(
             "the run is not over: it needs the persons' values to go on",
             where=plan.plan_id,
-            todo="`pii-tracer status` says what is open; go on with `pii-tracer resume`",
+            todo="run `pii-tracer status` to see the open steps, then `pii-tracer resume`",
         )
     _refuse_unproved(folder)
     if untold := _untold(folder):
         raise UsageError(
             f"the recipient {untold[0]} was not informed of the erasure, and the persons' values are needed for that",
             where=plan.plan_id,
-            todo="`pii-tracer inform` first, or take the recipient out of the estate file",
+            todo="run `pii-tracer inform` first, or remove the recipient from the estate file",
         )
     if first := to_be_closed_before(state, folder):
         raise UsageError(
             f"the run {first[0]} left a request open that this run answered, and is not closed yet. The sealed"
             " manifests of both show that this run looked for all that was known of the person",
             where=plan.plan_id,
-            todo=f"`pii-tracer close {first[0]}` first, then close this run",
+            todo=f"run `pii-tracer close {first[0]}` first, then close this run",
         )
     plan_file = Path(folder.info().plan_file)
     manifest = manifest_path(plan_file)
@@ -98,22 +99,25 @@ def _refuse_unproved(folder: RunFolder) -> None:
     done = bool(records) and records[-1].kind is Kind.RUN_FINISHED and records[-1].facts.get("state") == "complete"
     if torn or not done or begun != {loaded.digest} or open_steps(loaded.plan, records):
         raise UsageError(
-            "the run's result says that it is over, and its journal does not: the persons' values stay",
+            "the run's result says that the run has ended, but its journal does not. The persons' values were not "
+            "removed",
             where=where,
-            todo="go on with `pii-tracer resume`, which writes the result again",
+            todo="run `pii-tracer resume`, which writes the result again",
         )
     findings = attestation_findings(folder, with_log=True)
     if findings:
         raise UsageError(
-            f"the run's attestation does not hold, and the persons' values stay: {findings[0]}",
+            f"the run's attestation is not valid, so the persons' values were not removed: {findings[0]}",
             where=where,
-            todo="`pii-tracer attest verify` shows everything; `pii-tracer resume` looks again, and attests again",
+            todo="run `pii-tracer attest verify` to see all findings, then `pii-tracer resume` to verify and attest "
+            "again",
         )
     if findings is None and loaded.plan.complete:
         raise UsageError(
-            "the run has no attestation, so nothing shows that it is over: the persons' values stay",
+            "the run has no attestation, so nothing proves that it has ended. The persons' values were not removed",
             where=where,
-            todo="`pii-tracer resume` looks again, and attests when nothing is left, and no row of others is lost",
+            todo="run `pii-tracer resume`: it verifies again, and attests if nothing of the persons is left and "
+            "other people lost no row",
         )
 
 
@@ -145,16 +149,17 @@ def _destroy(manifest: Path, plan: ErasurePlan) -> None:
     try:
         if digest_of(manifest.read_bytes()) != plan.subjects_digest:
             raise UsageError(
-                "the sealed manifest there is not that of the run's plan",
+                "the sealed manifest beside the plan does not belong to the plan of this run",
                 where=str(manifest),
-                todo="put the plan and its manifest back to where they were; nothing was removed",
+                todo="restore the plan and its manifest in this folder; nothing was removed",
             )
         manifest.unlink()
     except OSError as error:
         raise UsageError(
             f"the sealed manifest cannot be removed: {error.strerror or type(error).__name__}",
             where=str(manifest),
-            todo="if it was moved, put it back beside the plan, or make its folder writable; then close again",
+            todo="if the manifest was moved, put it back beside the plan; otherwise make its folder writable; then "
+            "close again",
         ) from None
 
 

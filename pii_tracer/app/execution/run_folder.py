@@ -150,7 +150,7 @@ class RunFolder:
             raise UsageError(
                 "this folder is not a run of pii-tracer",
                 where=str(self.path),
-                todo="`pii-tracer status` lists the runs",
+                todo="run `pii-tracer status` to list the runs",
             ) from None
         return info.with_paths(lambda path: str(self.state / path))
 
@@ -198,7 +198,9 @@ class RunFolder:
                 if there
                 else f"the plan is being run: {who_runs(self.path)}",
                 where=str(self.path),
-                todo="go on there; if it knows less than this one, remove it first" if there else "let it end first",
+                todo="resume the run in that folder; if that folder is older than this one, remove it first"
+                if there
+                else "wait until that run has ended",
             )
         self.write_info(info.with_paths(lambda path: self._moved_along(path, info.state)))
 
@@ -223,9 +225,10 @@ class RunFolder:
             if loaded.digest == info.plan_digest:
                 return loaded
         raise UsageError(
-            f"the plan of the run {self.path.name} is not there any more: the file is missing or holds another plan",
+            f"the plan of the run {self.path.name} was not found: its file is missing or holds a different plan",
             where=info.plan_file,
-            todo=f"put the file with the digest {info.plan_digest} back, there or as {self.evidence / 'plan.json'}",
+            todo=f"restore the plan file with the digest {info.plan_digest} at this path or as "
+            f"{self.evidence / 'plan.json'}",
         )
 
     def settings(self) -> Settings:
@@ -329,12 +332,12 @@ def choose_run(state: Path, name: str | None, *, unfinished: bool) -> RunFolder:
         for run in runs:
             if run.path.name == name:
                 return run
-        raise UsageError(f"there is no run `{name}`", where=str(state), todo="`pii-tracer status` lists the runs")
+        raise UsageError(f"there is no run `{name}`", where=str(state), todo="run `pii-tracer status` to list the runs")
     if unfinished:
         runs = tuple(r for r in runs if not over(r.result_known()[0]))
     if not runs:
         raise UsageError(
-            "there is no run to go on with" if unfinished else "there is no run",
+            "there is no unfinished run" if unfinished else "there is no run",
             where=str(state),
             todo="start one with `pii-tracer apply`",
         )

@@ -21,7 +21,7 @@ def write_report(state: Path, run: str | None = None, out: Path | None = None) -
     folder = choose_run(state, run, unfinished=False)
     view_file = folder.path / "view.json"
     if not view_file.exists():
-        raise UsageError("the run has not come to an end yet", where=str(folder.path), todo="`pii-tracer resume`")
+        raise UsageError("the run has not ended", where=str(folder.path), todo="`pii-tracer resume`")
     view = RunView.model_validate_json(view_file.read_bytes())
     path = out or folder.report
     write_atomic(path, render_run_html(view, folder.approved().plan).encode())

@@ -36,7 +36,7 @@ def run_scratch(folder: RunFolder, conf: Mapping[str, str]) -> Iterator[None]:
         raise RunError(
             f"the scratch folder cannot be made: {error.strerror or type(error).__name__}",
             where=str(error.filename),
-            todo="set TMPDIR to a folder with room that you may write to, then `pii-tracer resume`",
+            todo="set TMPDIR to a writable folder with free space, then run `pii-tracer resume`",
         ) from None
     write_atomic(written, json.dumps(sorted(before | places)).encode())
     with temporary_files_in(own):

@@ -64,36 +64,43 @@ def confirm_step(
         raise UsageError(
             f"both a step of this plan and a recipient have the name {step}",
             where=loaded.plan.plan_id,
-            todo=f"name the step by its id, {mine[0]}; to confirm the recipient, rename it and inform it again",
+            todo=f"to confirm the step, use its id, {mine[0]}; to confirm the recipient, rename the recipient in the "
+            "estate file and inform it again",
         )
     chosen = mine[0] if mine else told
     if chosen is None:
         raise UsageError(
-            f"no step of this plan waits for a person's word under the name {step}, nor was such a recipient informed",
+            f"no step of this plan with the name {step} waits for a confirmation, and no recipient with this name "
+            "was informed",
             where=loaded.plan.plan_id,
             todo=f"name one of: {', '.join(s.id for s in asked) or 'there is none'}; or `pii-tracer inform` first",
         )
     computes = any(s.id == chosen and s.parameters.get(COMPUTES) for s in asked)
     if computes is not (began is not None):
         raise UsageError(
-            "by this task tables are computed again, and the word does not say when the job began"
+            "in this task a job computes tables again, and the confirmation does not say when the job began"
             if computes
-            else "only a task by which tables are computed again says when its job began",
+            else "`--began` applies only to a task in which a job computes tables again",
             where=chosen,
             todo=f"name the time with its zone, {_TIME}: `--began TIME`" if computes else "leave out `--began`",
         )
     if info.trusted is None:
-        raise UsageError("the run knows nobody whose signature counts", todo="resume it with `--trusted FILE`")
+        raise UsageError(
+            "the run has no list of persons whose signature it trusts",
+            todo="run `pii-tracer resume` with `--trusted FILE`",
+        )
     try:
         shown = evidence.read_bytes()
     except OSError as error:
         raise UsageError(
-            f"the evidence cannot be read: {error.strerror or type(error).__name__}",
+            f"the evidence file cannot be read: {error.strerror or type(error).__name__}",
             where=str(evidence),
-            todo="name the file that shows it",
+            todo="name a readable file that shows that the step was done",
         ) from None
     if not shown:
-        raise UsageError("the evidence is empty", where=str(evidence), todo="name a file that shows it")
+        raise UsageError(
+            "the evidence file is empty", where=str(evidence), todo="name a file that shows that the step was done"
+        )
     at_hand = patterns_at_hand(folder.settings(), loaded.plan, Path(info.plan_file), (name, role, said))
     refuse_telling_word(name, role, said, at_hand)
     # to the microsecond: a word given in the second in which the erasure ended would otherwise seem older than it
@@ -121,9 +128,7 @@ def _time(told: str) -> datetime:
     try:
         return TypeAdapter(Moment).validate_python(told)
     except ValidationError:
-        raise UsageError(
-            "when the job began is no time with a zone", where="--began", todo=f"write it like {_TIME}"
-        ) from None
+        raise UsageError("the time must have a time zone", where="--began", todo=f"write it like {_TIME}") from None
 
 
 def _recipient(folder: RunFolder, name: str, plan_digest: str) -> str | None:

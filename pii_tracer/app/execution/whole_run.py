@@ -116,9 +116,9 @@ def measured(metrics: Path | None, plan_file: Path, settings: Settings, show: Sh
     folder = folder_of(settings.state, plan.plan_id)
     if real_path(metrics).is_relative_to(real_path(folder.state)):
         raise UsageError(
-            "the metrics file lies in the state folder, where it could take the place of a file of the run",
+            "the metrics file must not be in the state folder, because it could overwrite a file of a run",
             where=str(metrics),
-            todo="name a file outside of it",
+            todo="name a file outside the state folder",
         )
     numbers = RunMetricsFile(metrics, plan, now, show.warn, lambda: held_by(settings, folder) is not None)
     with suppress(JournalError):  # the run itself says what is wrong with it

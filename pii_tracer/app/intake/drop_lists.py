@@ -111,7 +111,9 @@ def add_drop(
     now = now or datetime.now(timezone.utc)
     if received > now:
         raise UsageError(
-            "the time in --received is in the future", where="--received", todo="name when it was downloaded"
+            "the time in --received is in the future",
+            where="--received",
+            todo="write the time when the list was downloaded",
         )
     found = sorted({kind for kind in lists_in(file).values() if kind not in skip})
     unknown = [kind for kind in found if kind not in FORMS and kind != REMOVED]
@@ -119,7 +121,7 @@ def add_drop(
         raise UsageError(
             f"the list {unknown[0]} is not matched here, only {', '.join(FORMS)}",
             where=str(file),
-            todo=f"answer it by other means, and leave it out by `--skip-list {unknown[0]}`",
+            todo=f"leave the list out with `--skip-list {unknown[0]}`, and answer it outside pii-tracer",
         )
     estate = settings.estate()
     mine = next((one for one in estate.subjects if one.name == subject), None)
@@ -183,7 +185,11 @@ def decide_items(
         RequestError: the store cannot be used.
     """
     if not by.strip() or not reason.strip():
-        raise UsageError("who decides and why are missing", where="--by, --reason", todo="give --by and --reason")
+        raise UsageError(
+            "`--by` (the person who decides) and `--reason` are missing",
+            where="--by, --reason",
+            todo="give --by and --reason",
+        )
     at = now or datetime.now(timezone.utc)
     with _store(settings).writing() as connection:
         for name in dict.fromkeys(items):
@@ -197,7 +203,7 @@ def _store(settings: Settings) -> RequestStore:
         raise UsageError(
             "there is no request store",
             where=str(settings.state / FILE),
-            todo="`pii-tracer requests add-drop` makes it",
+            todo="run `pii-tracer requests add-drop`, which makes it",
         )
     return store
 
@@ -211,7 +217,7 @@ def _column(subject: Subject, kind: str, named: Mapping[str, str]) -> str:
             f"the list {kind} needs exactly one identifier of the category"
             f" {CATEGORIES[kind]}; the subject has {len(fitting)}",
             where=f"list {kind}",
-            todo=f"name the column of {subject.source} by `--column {kind}=NAME`",
+            todo=f"name the column of {subject.source} with `--column {kind}=NAME`",
         )
     return fitting[0]
 
@@ -229,8 +235,9 @@ def _index(settings: Settings, subject: Subject, columns: Mapping[str, str], sho
 
     if subject.several_columns:
         raise UsageError(
-            f"the key of `{subject.name}` has several columns ({subject.key}), and the request store takes keys of one",
-            todo="write a request file for each person, and plan these with `pii-tracer plan`",
+            f"the key of `{subject.name}` has several columns ({subject.key}), but the request store takes only keys "
+            "of one column",
+            todo="write a request file for each person, and plan these files with `pii-tracer plan`",
         )
     show.step(f"reading {subject.source}")
     estate, paths = settings.estate(), EstatePaths(settings.estate(), settings.base)

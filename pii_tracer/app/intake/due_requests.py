@@ -100,7 +100,7 @@ def plan_due(
         raise UsageError(
             "a plan with --only does not erase a person completely",
             where="--only",
-            todo="leave it out, or name request files",
+            todo="leave out `--only`, or name request files",
         )
     store = existing_store(settings)
     if store is None:
@@ -179,7 +179,7 @@ def forecast_requests(settings: Settings, *, policy: Path | None = None, as_of: 
     """
     rule = batch_rule(settings, policy)
     if rule is None:
-        raise UsageError("the policy says nothing of batches", where="policy", todo="write `batches` into it")
+        raise UsageError("the policy has no rule for batches", where="policy", todo="add `batches` to the policy")
     store = existing_store(settings)
     if store is None:
         return Forecast()

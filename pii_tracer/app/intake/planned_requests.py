@@ -51,7 +51,7 @@ def refuse_stored(settings: Settings, requests: Sequence[Request]) -> None:
         raise UsageError(
             f"the request {known[0]} is in the request store",
             where=store.where,
-            todo="plan it by `pii-tracer plan --requests`",
+            todo="plan the request with `pii-tracer plan --requests`",
         )
     subjects = {subject.name: subject for subject in settings.estate().subjects if not subject.several_columns}
     for request in requests:
@@ -61,8 +61,8 @@ def refuse_stored(settings: Settings, requests: Sequence[Request]) -> None:
                 raise UsageError(
                     f"the person of the request {request.id} keeps data by the request {keeps} of the request store",
                     where=store.where,
-                    todo="plan by `pii-tracer plan --requests`; if the person asks for everything now, first"
-                    " `pii-tracer requests add` that",
+                    todo="run `pii-tracer plan --requests`; if the person now asks for everything, first add that "
+                    "request with `pii-tracer requests add`",
                 )
 
 

@@ -92,7 +92,7 @@ def add_requests(
         raise RequestError(
             "the list was changed while it was read",
             where=str(file),
-            todo="add it again: what is there is not added twice",
+            todo="add the list again: requests that were added already are not added twice",
         )
     taken = {name.value: number for name, number in count.taken.items()}
     refusals = tuple(count.refusals)

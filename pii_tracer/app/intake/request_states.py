@@ -115,7 +115,11 @@ def extend_request(
     """
     said = _said(by, reason, now)
     if informed > said.at:
-        raise UsageError("the date in --informed is in the future", where="--informed", todo="inform the person first")
+        raise UsageError(
+            "the date in --informed is in the future",
+            where="--informed",
+            todo="inform the person first, then give the date",
+        )
     return extend(_store(settings), name, informed, due_by(laws_of(settings.estate().laws)), said)
 
 
@@ -140,7 +144,9 @@ def narrow_request(
     said = _said(by, reason, now)
     at = (asked or said.at).astimezone(timezone.utc).replace(microsecond=0)
     if at > said.at:
-        raise UsageError("the time in --asked is in the future", where="--asked", todo="name when the person asked")
+        raise UsageError(
+            "the time in --asked is in the future", where="--asked", todo="write the time when the person asked"
+        )
     store = _store(settings)
     _refuse_telling_names(store, name, wish.keep)
     return narrow(store, name, wish, at, said)
@@ -175,9 +181,9 @@ def _refuse_telling_names(store: RequestStore, name: str, names: tuple[str, ...]
     keys = KeySet(name="key", origin="key", weak=is_short(key), values=(("person", key),))
     if told_in(names, Patterns([keys])) or any(tells(one, key) for one in names):
         raise UsageError(
-            "a name of what is to be kept holds the person's key, and a plan would show it to everybody",
+            "a name in `--keep` contains the person's key, and every reader of the plan would see it",
             where="--keep",
-            todo="name a folder around it; or give the table or folder another name, then narrow the request",
+            todo="name a parent folder; or rename the table or folder, then narrow the request",
         )
 
 
@@ -199,7 +205,11 @@ def _end(settings: Settings, name: str, state: RequestState, by: str, reason: st
 
 def _said(by: str, reason: str, now: datetime | None) -> Said:
     if not by.strip() or not reason.strip():
-        raise UsageError("who asks and why are missing", where="--by, --reason", todo="give --by and --reason")
+        raise UsageError(
+            "`--by` (the person who asks) and `--reason` are missing",
+            where="--by, --reason",
+            todo="give --by and --reason",
+        )
     return Said(by, reason, now or moment(None))
 
 
@@ -207,6 +217,8 @@ def _store(settings: Settings) -> RequestStore:
     store = existing_store(settings)
     if store is None:
         raise UsageError(
-            "there is no request store", where=str(settings.state / FILE), todo="`pii-tracer requests add` makes it"
+            "there is no request store",
+            where=str(settings.state / FILE),
+            todo="run `pii-tracer requests add`, which makes it",
         )
     return store

@@ -67,7 +67,10 @@ def due_by(laws: Mapping[str, Law]) -> Due:
 
     def due(law: str, received: datetime, extended: datetime | None = None) -> datetime:
         if law not in laws:
-            raise UsageError(f"the estate file declares no law `{law}` any more", todo="declare it again under `laws`")
+            raise UsageError(
+                f"the estate file declares no law `{law}` any more",
+                todo="declare the law again under `laws` in the estate file",
+            )
         return in_utc(laws[law].at(received).due(received, extended))
 
     return due

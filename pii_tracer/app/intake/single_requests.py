@@ -41,9 +41,9 @@ def take_request(
     store = existing_store(settings)
     if store is None:  # nobody who runs for long makes an empty one in the place of one that is gone
         raise RequestError(
-            "the request store is gone",
+            "the request store is missing",
             where=str(settings.state / FILE),
-            todo="put the newest file back; if there was none, start the server again",
+            todo="restore the newest copy of the file; if there was no request store, start the server again",
         )
     digest = store.key.file_digest()
     digest.update(attempt.encode())
@@ -52,8 +52,8 @@ def take_request(
         before = intake.taken(connection, row.line)
         if before and not before.fits(store.key, row, dated="received" in told):
             raise IdempotencyConflict(
-                "this idempotency key was given with another request",
-                todo="give each request a key of its own, and the same one only to the same request",
+                "this idempotency key was already used for a different request",
+                todo="use a new idempotency key for each request; repeat a key only to repeat its request",
             )
         taken = intake.take(connection, row)
         found = one(connection, intake.request_of(connection, row))

@@ -98,7 +98,9 @@ def _side(git: Repository, commit: str | None, manifest: Path | None) -> tuple[P
 def _bytes(file: Path) -> bytes:
     try:
         if file.stat().st_size > _MOST_MANIFEST:
-            raise UsageError("the manifest is larger than 500 MB", where=str(file), todo="name the one of this project")
+            raise UsageError(
+                "the manifest is larger than 500 MB", where=str(file), todo="name the manifest file of this dbt project"
+            )
         return file.read_bytes()
     except OSError as error:
         reason = type(error).__name__

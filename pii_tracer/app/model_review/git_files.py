@@ -50,7 +50,7 @@ class Repository:
             raise UsageError(
                 "this is not the working tree of a git repository, or git refuses it",
                 where=str(folder),
-                todo="name the folder with --repository; `git status` there says more",
+                todo="name the folder with --repository; run `git status` there to see the reason",
             )
         self.root = Path(os.fsdecode(found.rstrip(b"\n")))
         self._folder = self.root
@@ -172,7 +172,11 @@ class Repository:
         if done.returncode == 0:
             return done.stdout
         if check:
-            raise UsageError(f"git {arguments[0]} failed", where=str(self._folder), todo="run it there to see why")
+            raise UsageError(
+                f"git {arguments[0]} failed",
+                where=str(self._folder),
+                todo="run this git command in that folder to see the reason",
+            )
         return b""
 
 
@@ -201,5 +205,5 @@ def _too_large() -> str:
 def _few(number: int) -> None:
     if number > MOST_FILES:
         raise UsageError(
-            f"the repository has more than {counted(MOST_FILES, 'file')} to read", todo="review a smaller one"
+            f"the repository has more than {counted(MOST_FILES, 'file')} to read", todo="review a smaller repository"
         )

@@ -253,8 +253,9 @@ def refuse_unsearched(settings: Settings, plan: ErasurePlan, ring: KeyRing) -> N
             missing = frozenset(who for who in missing if left_open_gap(subjects[who]) not in named)
         if missing:
             raise Refused(
-                f"the run {run.plan_id} left the request {subjects[min(missing)]} open, and this plan does not look"
-                " for all values that were known of the person then",
+                f"the run {run.plan_id} left the request {subjects[min(missing)]} open, and this plan does not "
+                "search for all values of the person that were known then",
                 where=plan.plan_id,
-                todo="plan again; if that does not help, look at the places by `pii-tracer verify` with its plan",
+                todo="plan again; if the error remains, search the places with `pii-tracer verify` and the plan of "
+                "that run",
             )

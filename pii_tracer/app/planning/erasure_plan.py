@@ -83,7 +83,7 @@ def plan(
         raise UsageError(
             "the budget must be a finite number, and works only with `--retention retain`",
             where="--budget",
-            todo="give both, or leave out `--budget`",
+            todo="add `--retention retain` and correct `--budget`, or leave out `--budget`",
         )
     loaded = [given if isinstance(given, Request) else load_request(given) for given in requests]
     refuse_stored(settings, [r for r, given in zip(loaded, requests, strict=True) if given is not r])

@@ -134,7 +134,8 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
     if estate.kafka:
         if not (find_spec("confluent_kafka") and find_spec("google") and find_spec("google.protobuf")):
             raise EstateError(
-                "the estate names Kafka and what reads it is missing", todo="pip install 'pii-tracer[kafka]'"
+                "the estate file declares Kafka, but the Kafka client library is not installed",
+                todo="pip install 'pii-tracer[kafka]'",
             )
         from pii_tracer.lake.streams.kafka.topics import discover_topics
 

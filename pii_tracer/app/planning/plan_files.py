@@ -103,7 +103,9 @@ _OWN = {".plan.json": b'"plan_id"', ".md": b" for estate ", ".html": b'class="ey
 def refuse_foreign_files(path: Path) -> None:
     """Raise `UsageError` where the name is none of a plan, or a file that no plan wrote would be overwritten."""
     if not path.name.endswith(".plan.json"):
-        raise UsageError("a plan file's name ends in .plan.json", where=str(path), todo="name it so")
+        raise UsageError(
+            "the name of a plan file must end in .plan.json", where=str(path), todo="change the name in `--out`"
+        )
     for ending, mark in _OWN.items():
         place = sibling(path, ending)
         if place.exists() and not (place.is_file() and mark in place.read_bytes()):

@@ -40,7 +40,7 @@ def table_of(subject: Subject, name: str, paths: EstatePaths, states: Mapping[Da
         raise EstateError(
             f"the table {name} of subject `{subject.name}` was not found",
             where="the estate file, `subjects`",
-            todo="correct the name, or the catalog it lies in",
+            todo="correct the name of the table or of its catalog",
         )
     return states[dataset]
 

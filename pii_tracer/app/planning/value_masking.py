@@ -65,9 +65,9 @@ def refuse_telling_texts(
         tells = "--out"
     if tells is not None:
         raise ConfigError(
-            "a text that goes into the plan contains a value of the person, and a plan contains none",
+            "a text for the plan contains a value of the person, and a plan must not contain such values",
             where=tells,
-            todo="write it without the person's key, name or address",
+            todo="remove the person's key, name or address from this text",
         )
 
 
@@ -111,7 +111,9 @@ def _refuse_evidence(kind: str, said: Mapping[str, str], patterns: Iterable[Patt
         where = next((where for where, text in said.items() if _tells(text, where, some)), None)
         if where is not None:
             raise ReviewError(
-                f"the text of {kind}, which is kept as evidence, contains a value of the person", where=where, todo=todo
+                f"the text of {kind} contains a value of the person, and this text would be stored as evidence",
+                where=where,
+                todo=todo,
             )
 
 

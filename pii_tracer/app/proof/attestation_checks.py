@@ -48,7 +48,7 @@ def attest_verify(
     from pii_tracer.proof.requests_tree.request_proof import proof_in
 
     if (trail is None) != (trail_keys is None):
-        raise UsageError("checking a trail needs its public keys", todo="give both --trail and --trail-keys")
+        raise UsageError("a trail can be checked only with its public keys", todo="give both --trail and --trail-keys")
     for folder in (trail, access_logs):
         if folder is not None and not folder.is_dir():
             raise UsageError("the folder is missing", where=str(folder), todo="name the right one")
@@ -63,7 +63,10 @@ def attest_verify(
         evidence = evidence or evidence_of(attestation)
         stamped = file_bytes(stamp_of(attestation)) if stamp_of(attestation).exists() else None
     if evidence is None and (trail or access_logs):
-        raise UsageError("the evidence says what was deleted, and it was not given", todo="name it by --evidence")
+        raise UsageError(
+            "the deletions are listed in the evidence file, and `--evidence` is missing",
+            todo="name the file with `--evidence`",
+        )
     previous = previous or _sibling(attestation, envelope)
     given = Given(
         approvers=[approver_key(path) for path in approver_keys] or None,
@@ -124,7 +127,9 @@ def prove_one(
     from pii_tracer.proof.inclusion_proof import prove as prove_leaf
 
     if sum(item is not None for item in (uri, step, leaf, request)) != 1:
-        raise UsageError("name one thing to prove", todo="use one of --request, --object, --step and --leaf")
+        raise UsageError(
+            "exactly one thing to prove must be named", todo="use one of --request, --object, --step and --leaf"
+        )
     folder = choose_run(state, run, unfinished=False)
     if request is not None:
         path = out or folder.proof_of(request)

@@ -70,7 +70,7 @@ def _action(name: str) -> Action:
     from pii_tracer.model.actions import Action
 
     if name not in known_actions():
-        raise UsageError(f"there is no action `{name}`", todo="`pii-tracer log show` names the actions of the rows")
+        raise UsageError(f"there is no action `{name}`", todo="run `pii-tracer log show` to see the actions")
     return Action(name)
 
 
@@ -90,7 +90,7 @@ def prune_log(settings: Settings, now: datetime) -> Pruning | None:
         raise UsageError(
             "the estate file does not say how long the deletion log is kept",
             where=str(settings.estate_file),
-            todo="write `deletion_log: {keep_days: 1095}` there",
+            todo="add `deletion_log: {keep_days: 1095}` to the estate file",
         )
     deletions = open_log(settings)
     before = now - timedelta(days=estate.deletion_log.keep_days)

@@ -75,7 +75,9 @@ def write_answers(
     folder, told = _answers(settings, run, request, key, at)
     target = out or (folder.path / PROOFS if folder else None)
     if target is None:
-        raise UsageError("a request without a run has no folder", where="--out", todo="name one by --out")
+        raise UsageError(
+            "a request without a run has no folder for the answer", where="--out", todo="name a folder with `--out`"
+        )
     estate = settings.estate()
     signer = attester(estate.attestation_key, settings.base, settings.state, local=estate.environment == "local")
     for answer in told:
@@ -105,9 +107,9 @@ def _answers(
         raise UsageError(f"the plan has no request `{request}`", where=stands.loaded.plan.plan_id)
     if any(re.fullmatch(REQUEST_ID, one.id) is None for one in chosen):
         raise UsageError(
-            "a request of the plan has an id that no request has, and that no file can be named by",
+            "a request of the plan has an id that is not valid, so no file can be named after it",
             where=stands.loaded.plan.plan_id,
-            todo="this plan was changed, or is none of pii-tracer: make it again",
+            todo="plan again: this file was changed, or pii-tracer did not make it",
         )
     recipients = settings.estate().recipients
     passed_on = told_recipients(stands.folder, stands.loaded.plan, stands.loaded.digest, recipients, at)
@@ -144,7 +146,7 @@ def _stands(settings: Settings, run: str | None, key: Path | None) -> _Stands:
         begun = folder_of(settings.state, loaded.plan.plan_id)
         if begun.path.exists():
             raise UsageError(
-                "this plan has a run, and what that has erased is not in the plan file",
+                "this plan has a run, and the plan file does not show the data that the run erased",
                 where=run,
                 todo=f"name the run: `pii-tracer attest answer {loaded.plan.plan_id}`",
             )
@@ -153,10 +155,18 @@ def _stands(settings: Settings, run: str | None, key: Path | None) -> _Stands:
     loaded = folder.approved()
     records, torn = read_journal(folder.journal)
     if records and {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED} != {loaded.digest}:
-        raise ProofError("the run's journal is of another plan", where=str(folder.journal), todo="put its own back")
+        raise ProofError(
+            "the journal in the run folder belongs to another plan",
+            where=str(folder.journal),
+            todo="restore the file that belongs to this run",
+        )
     held = held_attestation(folder, key, None) if folder.attestation.exists() else None
     if held and held.statement["predicate"]["plan"]["digest"] != loaded.digest:
-        raise ProofError("the attestation is of another plan", where=str(folder.attestation), todo="put its own back")
+        raise ProofError(
+            "the attestation in the run folder belongs to another plan",
+            where=str(folder.attestation),
+            todo="restore the file that belongs to this run",
+        )
     return _Stands(folder, loaded, records, held, torn=bool(torn))
 
 

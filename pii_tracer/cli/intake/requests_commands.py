@@ -287,9 +287,10 @@ def narrow(
         wish = Wish(keep=keep, take_back=take_back)
     except ValidationError:
         raise UsageError(
-            "a name of what is to be kept is empty, too long, or has a control character; or there are too many",
+            "a name in `--keep` or `--take-back` is empty, too long, or has a control character; or there are too "
+            "many names",
             where="--keep, --take-back",
-            todo=f"write each as a hold names it; at most {MOST_KEPT}",
+            todo=f"write each name as in a hold; give {MOST_KEPT} at most",
         ) from None
     settings, at = Settings(estate_file, state), moment(asked) if asked else None
     done = narrow_request(settings, request, wish, by=by, reason=reason, asked=at)

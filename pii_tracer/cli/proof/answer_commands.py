@@ -45,7 +45,9 @@ def answer(
     from pii_tracer.app.proof.request_answers import write_answers
 
     if every == (request is not None):
-        raise UsageError("it must be one request, or all", where="--request, --all", todo="give one of the two")
+        raise UsageError(
+            "exactly one of `--request` and `--all` is needed", where="--request, --all", todo="give one of the two"
+        )
     for path in write_answers(Settings(estate_file, state), run, request=request, key=key, out=out, pdf=pdf):
         click.echo(str(path))
     return int(ExitCode.DONE)

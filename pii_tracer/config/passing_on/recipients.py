@@ -45,11 +45,11 @@ class Recipient(Frozen):
     def _reached(self) -> Self:
         if self.how is not How.WEBHOOK:
             if self.folder is None or self.url or self.token:
-                raise ValueError(f"a recipient by `{self.how}` needs `folder`, and neither `url` nor `token`")
+                raise ValueError(f"a recipient with `how: {self.how}` needs `folder`; remove `url` and `token`")
         elif self.folder or self.url is None or self.token is None:
-            raise ValueError("a recipient by `webhook` needs `url` and `token`, and no `folder`")
+            raise ValueError("a recipient with `how: webhook` needs `url` and `token`; remove `folder`")
         elif not _is_safe(self.url):
-            raise ValueError("the `url` of a webhook must begin with https://, and hold no user or password")
+            raise ValueError("the `url` of a webhook must begin with https:// and must not contain a user or password")
         return self
 
 

@@ -58,7 +58,7 @@ class DeclaredStore(Frozen):
         except EstateError as error:
             raise ValueError(f"{error.what}: {error.todo}") from None
         if location.path:
-            raise ValueError("name the container alone: `places` lists what is in it")
+            raise ValueError("name only the container; list its folders under `places`")
         return location.store
 
     @field_validator("endpoint", "dfs_endpoint")
@@ -79,7 +79,7 @@ class DeclaredStore(Frozen):
                     "credentials would go over plain HTTP: write an `https://` endpoint, or `anonymous: true`"
                 )
         if self.dfs_endpoint and not is_azure(self.store):
-            raise ValueError("only a container of Azure Storage has a `dfs_endpoint`")
+            raise ValueError("`dfs_endpoint` applies only to a container of Azure Storage; remove it")
         return self
 
     def located(self) -> Iterator[tuple[ObjectLocation, StoredFiles]]:

@@ -94,7 +94,7 @@ def decide(connection: Connection, name: str, status: Status, at: datetime, who:
         raise UsageError(
             f"{what}: {name}",
             where="ITEMS",
-            todo="`pii-tracer requests answers OUT.csv --open` lists what is undecided",
+            todo="run `pii-tracer requests answers OUT.csv --open` to list the items without a decision",
         )
     query = "INSERT INTO decisions (item, at, status, who, reason) VALUES (?, ?, ?, ?, ?)"
     connection.execute(query, (name, iso(at), int(status), who, reason))

@@ -81,7 +81,9 @@ def _opened(path: Path) -> zipfile.ZipFile:
     except (zipfile.BadZipFile, OSError) as error:
         reason = (error.strerror or type(error).__name__) if isinstance(error, OSError) else "it is no ZIP"
         raise RequestError(
-            f"the archive cannot be read: {reason}", where=str(path), todo="name the ZIP that DROP gave"
+            f"the archive cannot be read: {reason}",
+            where=str(path),
+            todo="name the ZIP file that you downloaded from DROP",
         ) from None
 
 

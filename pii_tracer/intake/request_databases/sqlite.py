@@ -40,7 +40,9 @@ class SqliteFile:
                 todo="check the state folder and its permissions",
             ) from None
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise RequestError("the request store can be read by others", where=self.where, todo=f"chmod 600 {path}")
+            raise RequestError(
+                "other users of this machine can read the request store", where=self.where, todo=f"chmod 600 {path}"
+            )
 
     @contextmanager
     def connected(self) -> Iterator[SqliteConnection]:
@@ -66,7 +68,7 @@ class SqliteFile:
             raise RequestError(
                 "the request store was moved, removed or replaced while it was used",
                 where=self.where,
-                todo="put the newest file back",
+                todo="restore the newest copy of the request store",
             )
 
     def _file(self) -> tuple[int, int] | None:

@@ -160,7 +160,7 @@ def test_a_folder_above_the_root_makes_no_development_clones(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["ftp://host/lake"], "a place of the kind `ftp:` cannot be looked into"),
+        (["ftp://host/lake"], "`--discover` cannot search a `ftp:` place"),
         (["https://a.blob.core.windows.net/c/x?sig=S3CRET"], "an address with `?` or `#` can hold a signature"),
         (["HTTPS://shop.example/x#S3CRET"], "an address with `?` or `#` can hold a signature"),
         (["abfss://lake@shop.dfs.core.windows.net/x?sv=1&sig=S3CRET"], "can hold a signature"),
@@ -178,7 +178,7 @@ def test_a_folder_above_the_root_makes_no_development_clones(tmp_path: Path) -> 
         (["hdfs://a/x", "--webhdfs", "http://me:secret@c:1"], "write `http://host:port`"),
         (["nowhere"], "there is no such folder"),
         (["http://127.0.0.1:1/api/v2"], "needs `warehouse`"),
-        (["thrift://user@host:1"], "a place of the kind `thrift:` cannot be looked into"),
+        (["thrift://user@host:1"], "`--discover` cannot search a `thrift:` place"),
     ],
 )
 def test_what_cannot_be_looked_into_is_refused_and_nothing_is_written(
@@ -195,7 +195,8 @@ def test_an_address_of_a_name_node_that_is_not_there_is_refused(lake: Path, caps
     words = ["--discover", str(lake / "lake"), "--webhdfs", "nn=http://c:1"]
     assert cli(["init", str(lake), "--state", str(lake / "state"), *words]) == ExitCode.USAGE
     assert (
-        "names hdfs://nn, which is no NameNode of these places: no place in HDFS was found" in capsys.readouterr().err
+        "names hdfs://nn, which is not a NameNode of these places: no place in HDFS was found"
+        in capsys.readouterr().err
     )
 
 
@@ -222,7 +223,7 @@ def test_no_password_gets_into_a_draft(
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://minio:s3cr3t@store.example:9000")
     assert cli(["init", str(tmp_path), "--discover", "s3://lake/app", "--region", REGION]) == ExitCode.USAGE
     said = capsys.readouterr()
-    assert "holds a user or password" in said.err
+    assert "must not contain a user or password" in said.err
     assert "s3cr3t" not in said.out + said.err
     assert not (tmp_path / "pii-tracer.yaml").exists()
 

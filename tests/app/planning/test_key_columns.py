@@ -141,7 +141,7 @@ REFUSED = {
     "a canary": (
         "[tenant_id, user_id]",
         "readiness: {canaries: [{name: c, subject: user, key: 'env:CANARY'}]}\n",
-        "the key of a canary's subject has several columns",
+        "the key of a canary's subject must have one column",
     ),
 }
 

@@ -201,7 +201,10 @@ def test_what_is_made_of_such_rows_can_be_told_in_the_same_way(tmp_path: Path) -
             "    tables: [{table: t, key: a}, {table: t, key: b}]\n",
             "t: twice among the source and the further `tables` of user",
         ),
-        ("    tables: [{table: t, key: a, other_keys: [{column: A, row: keep}]}]\n", "a is twice among key"),
+        (
+            "    tables: [{table: t, key: a, other_keys: [{column: A, row: keep}]}]\n",
+            "a must appear only once in `key`",
+        ),
         ("    tables: [{table: t, key: a, other_keys: [{column: b, clears: [c]}]}]\n", "write `row: keep`"),
         ("    tables: [{table: t, key: a, row: keep, record_keys: [r]}]\n", "rows of t stay"),
         ("    other_keys: [{column: referred_by, row: delete}]\n", "belong to the person in `user_id`"),

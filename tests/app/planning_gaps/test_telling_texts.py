@@ -38,7 +38,7 @@ def test_a_value_of_the_person_in_a_text_is_refused(
     (estate(tmp_path) / "request.yaml").write_text(REQUEST.replace("R-1", identifier))
     assert plan(tmp_path, *words) == 1
     told = capsys.readouterr()
-    assert "a text that goes into the plan contains a value of the person" in told.err
+    assert "a text for the plan contains a value of the person" in told.err
     assert f"where: {where}" in told.err
     assert KEY not in told.err.partition("error:")[2]
     assert MAIL.lower() not in told.err.lower()

@@ -227,7 +227,7 @@ def test_what_was_found_of_her_is_looked_for_again(settings: Settings, monkeypat
     manifest_path(plan).write_bytes(sealed)
     made = load_plan(blind).plan
     ring = KeyRing.open(manifest_path(blind), made.subjects_digest, settings.key())
-    with pytest.raises(Refused, match="does not look for all values that were known of the person"):
+    with pytest.raises(Refused, match="does not search for all values of the person that were known then"):
         refuse_unsearched(settings, made, ring)
     assert states(settings)["R-1"] != "erased"
     assert run(["close", result["plan_id"], "--state", str(settings.state)]) == 2

@@ -489,7 +489,7 @@ def test_a_table_with_a_history_is_no_export(tmp_path: Path) -> None:
     "given", [{}, {"catalog": "uc"}, {"columns": "c"}, {"catalog": "uc", "warehouse": "x", "tables": "t"}]
 )
 def test_a_source_is_a_workspace_or_files(given: dict[str, str]) -> None:
-    with pytest.raises(ValidationError, match="give `catalog` and `warehouse`"):
+    with pytest.raises(ValidationError, match="give either `catalog` and `warehouse`"):
         UnityLineage(**given)
 
 

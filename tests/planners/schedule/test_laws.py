@@ -53,8 +53,8 @@ def test_who_asked_is_not_told_first_and_who_was_idle_is() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (own(deadline={"days": 10, "months": 1, **SOURCE}), "say `days` or `months`"),
-        (own(deadline=SOURCE), "say `days` or `months`"),
+        (own(deadline={"days": 10, "months": 1, **SOURCE}), "exactly one of `days` and `months` is needed"),
+        (own(deadline=SOURCE), "exactly one of `days` and `months` is needed"),
         (own(deadline={"days": 10, "article": "s. 4"}), "url"),
         (own(notice={**NOTICE, "grounds": []}), "grounds"),
         ({**own(), "rules": [*own()["rules"] * 2]}, "must begin after"),
