@@ -17,7 +17,7 @@ from pii_tracer.lineage.sql.scopes import Source
 _LEFT_AS_IT_IS = (exp.Paren, exp.Alias, exp.Max, exp.Min, exp.AnyValue)
 _NUMBERS = (*exp.DataType.INTEGER_TYPES, *exp.DataType.NUMERIC_TYPES, *exp.DataType.TEXT_TYPES)
 _FAR_FROM_0 = re.compile(r"-?0*[1-9]\d*(\.\d*)?")
-"""A constant, as text or as a number, that no column makes 0 of: '', 'x' and 0.4 become 0 in MySQL, '' NULL in Oracle."""
+"""A constant, text or number, that no column makes 0 of: '', 'x' and 0.4 become 0 in MySQL, '' is NULL in Oracle."""
 _SUBTOTALS = (exp.GroupingSets, exp.Cube, exp.Rollup)
 
 
