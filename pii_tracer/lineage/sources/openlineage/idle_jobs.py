@@ -50,12 +50,11 @@ def _makes_table(event: Mapping[str, Any]) -> str | None:
 
 
 def _is_empty(dataset: Dataset, defines: str | None) -> bool:
-    """Whether a table that a command makes lies where nothing was before: Iceberg's, or one of the metastore's own."""
+    """Whether a table that a command makes lies where nothing was before: at the metastore's own place."""
     name = dataset.id[1]
     if defines is None or not re.sub(r"\W", "_", name.lower()).endswith(defines.lower()):
         return False
-    layer = str(_map(dataset.facets, "storage").get("storageLayer")).lower()
-    return layer == "iceberg" or _MANAGED.search(name) is not None
+    return _MANAGED.search(name) is not None
 
 
 def _is_idle(event: Mapping[str, Any]) -> bool:

@@ -9,14 +9,14 @@ from pii_tracer.lineage.sql.text.table_name_pattern import TABLE
 _TAKES_IN = re.compile(
     rf"\s*(?:(?:MSCK\s+(?:REPAIR\s+)?|REPAIR\s+)TABLE\s+(?P<a>{TABLE})(?!.*\bDROP\s+PARTITIONS)"
     rf"|ALTER\s+TABLE\s+(?:IF\s+EXISTS\s+)?(?P<b>{TABLE})\s+RECOVER\s+PARTITIONS"
-    rf"|CONVERT\s+TO\s+DELTA\s+(?!parquet\.)(?P<c>{TABLE})"
+    rf"|CONVERT\s+TO\s+\w+\s+(?!parquet\.)(?P<c>{TABLE})"
     rf"|REFRESH\s+(?!(?:TABLE|FUNCTION|MATERIALIZED|STREAMING|FOREIGN|EXTERNAL|DYNAMIC)\s)(?P<d>{TABLE})"
     r"(?:\s+PARTITION\s*\(.*)?\s*;?\s*$)",
     re.IGNORECASE | re.DOTALL,
 )
 """What makes rows of the files that lie below a table's folder
 (https://spark.apache.org/docs/3.5.6/sql-ref-syntax-ddl-repair-table.html,
-https://docs.delta.io/latest/delta-utility.html, https://impala.apache.org/docs/build/html/topics/impala_refresh.html).
+https://impala.apache.org/docs/build/html/topics/impala_refresh.html).
 """
 _TENDS = re.compile(
     r"\s*(?:(?:OPTIMIZE|ANALYZE|VACUUM|REORG)\s+(?:\([^()]*\)\s*)?"

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lineage.sources.openlineage.event_parsing import Dataset, Draft
+from pii_tracer.lineage.sources.openlineage.idle_jobs import note_idle, note_kept
 from tests.planners.estates import dataset
 from tests.planners.locate.foreign.pipelines import answered, harvested
 
@@ -79,28 +81,24 @@ def test_no_rows_come_in_where_an_empty_table_is_made() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "found"),
+    ("node", "name", "empty"),
     [
-        ("create_table.prod_out", ()),
-        ("execute_create_table_command", ()),
-        ("create_table_as_select.prod_out", ("foreign_keys",)),
-        ("create_table.create_table_as_select", ("foreign_keys",)),
-        ("create_table.map_partitions", ("foreign_keys",)),
+        ("create_table.prod_out", "/wh/prod.db/prod_out", True),
+        ("execute_create_table_command", "/wh/prod.db/out", True),
+        ("create_table.prod_out", "/lake/prod_out", False),
+        ("create_table_as_select.prod_out", "/wh/prod.db/prod_out", False),
+        ("create_table.create_table_as_select", "/wh/prod.db/prod_out", False),
     ],
 )
-def test_sparks_command_for_a_table_without_a_query_brings_no_rows(node: str, found: tuple[str, ...]) -> None:
-    """The listener names the command behind the application; with a query it is called otherwise."""
-    kind = {"jobType": {"processingType": "BATCH", "integration": "SPARK", "jobType": "SQL_JOB"}}
-    iceberg = {"storage": {"storageLayer": "iceberg"}}
-    created = named("prod.out", lifecycleStateChange={"lifecycleStateChange": "CREATE"}, **iceberg)
-    run = event(created, of_job=kind)
-    run["job"]["name"] = f"nightly.{node}"
-    assert doubts(KEYS, run) == ("foreign_keys",), "anybody may call a job so"
-    run["producer"] = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark"
-    assert doubts(KEYS, run) == found
-    assert doubts(KEYS, {**run, "outputs": [named("prod.out")]}) == ("foreign_keys",), "it does not say CREATE"
-    placed = named("prod.out", lifecycleStateChange={"lifecycleStateChange": "CREATE"})
-    assert doubts(KEYS, {**run, "outputs": [placed]}) == ("foreign_keys",), "files may lie at the place (LOCATION)"
+def test_sparks_command_for_a_table_without_a_query_brings_no_rows(node: str, name: str, empty: bool) -> None:
+    """The listener names the command behind the application. Files may lie where a table has a place (LOCATION)."""
+    kind = {"facets": {"jobType": {"jobType": "SQL_JOB"}}, "name": f"nightly.{node}"}
+    created = Dataset(("file", name), {"lifecycleStateChange": {"lifecycleStateChange": "CREATE"}})
+    for producer, kept in (("https://example.com", False), ("https://x/integration/spark", empty)):
+        draft = Draft("n:nightly")
+        note_idle({"job": kind, "producer": producer}, draft)
+        note_kept(created, draft)
+        assert bool(draft.kept) is kept
 
 
 @pytest.mark.parametrize(
