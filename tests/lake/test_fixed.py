@@ -128,7 +128,7 @@ def test_iceberg_tells_whether_anything_expires_its_snapshots(tmp_path: Path) ->
 
 def test_iceberg_tells_what_new_rows_and_old_ones_get() -> None:
     """PyIceberg writes no table of version 3 yet: the fields are read as its metadata has them."""
-    from pyiceberg.types import BooleanType, LongType, NestedField, StringType, StructType
+    from pyiceberg.types import BooleanType, ListType, LongType, MapType, NestedField, StringType, StructType
 
     inner = StructType(NestedField(3, "id", LongType(), write_default=8))
     fields = (
@@ -137,6 +137,9 @@ def test_iceberg_tells_what_new_rows_and_old_ones_get() -> None:
         NestedField(4, "note", StringType(), write_default="it's"),
         NestedField(5, "on", BooleanType(), initial_default=True, write_default=True),
         NestedField(6, "free", LongType()),
+        NestedField(7, "list", ListType(8, inner)),
+        NestedField(9, "map", MapType(10, StringType(), 11, inner)),
     )
     told = [("id", "2"), ("id", "1"), ("who", "8"), ("note", "'it''s'"), ("on", "'True'"), ("on", "'True'")]
+    told += [("list", "8"), ("map", "8")]
     assert list(schema_defaults(fields)) == told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,8 +16,8 @@ from pii_tracer.lineage.sources.metadata_reads import (
     reason,
     taken,
 )
-from pii_tracer.lineage.sources.openlineage.events import Run
 from pii_tracer.lineage.sources.openlineage.own_names import NO_NAMES, OwnNames
+from pii_tracer.lineage.sources.openlineage.run_merging import Run
 from pii_tracer.lineage.sources.shared_temp_views import is_shared
 from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
@@ -36,7 +35,6 @@ _REBUILDS = frozenset({Effect.REPLACE, Effect.APPEND, Effect.VIEW, Effect.CLONE}
 _QUIET = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY, Effect.SCHEMA, Effect.DROP, Effect.DELETE})
 
 _READS = frozenset({Effect.NONE, Effect.QUERY, Effect.TEMPORARY})
-_WORD = re.compile(r"[\w$]+")
 
 SPARK = frozenset({"spark", "databricks"})
 """Dialects whose statements Spark can be given again; SQL of other engines means other things there."""
@@ -229,7 +227,7 @@ class Mended:
         self._not_whole: set[tuple[str, str]] = set()
         self._writes: dict[tuple[str, str], set[DatasetId | None]] = defaultdict(set)
         self._names: dict[tuple[str, str], set[DatasetId | None]] = defaultdict(set)
-        self._effects: dict[tuple[str, str], set[Effect]] = defaultdict(set)
+        self._moves: dict[tuple[str, str], set[DatasetId | None]] = defaultdict(set)
         self._reading: dict[DatasetId, list[frozenset[DatasetId | None]]] = defaultdict(list)
         for one in told:
             made = one.made
@@ -241,7 +239,11 @@ class Mended:
             for text in one.texts:
                 self._writes[text].add(output if made.effect not in _READS else None)
                 self._names[text] |= {*read, output}
-                self._effects[text].add(made.effect)
+                self._moves[text].add(output if made.effect in _MOVES_DATA else None)
+                if made.filling.tends:
+                    tended = one.own.of(made.filling.tends) or ledger.identities.of_rows(made.filling.tends)
+                    self._writes[text].add(tended)
+                    self._names[text].add(tended)
             if made.complete and made.effect in _MOVES_DATA:
                 for dataset in read:
                     if dataset is not None:
@@ -253,8 +255,7 @@ class Mended:
         """
         own = [text for text in run.sql if text in self._whole and text not in self._not_whole]
         named = frozenset[DatasetId | None]().union(*(self._names[text] for text in own))
-        words = frozenset[str]().union(*(_words(text) for text, _ in own))
-        if own and all(d in named or words.issuperset(_last_words(d)) for d in run.inputs):
+        if own and run.inputs <= named:
             return True
         return any(run.inputs <= read for read in self._reading.get(min(run.inputs), ()))
 
@@ -265,20 +266,10 @@ class Mended:
     def unwritten(self, run: Run) -> frozenset[DatasetId]:
         """The outputs of a run of which its SQL does not tell all that comes into them.
 
-        A text explains what its statements write, and tables that it names and only tends (`OPTIMIZE t`). `SELECT 1` is
-        followed, and says nothing of a table.
+        A text explains what its statements write, and tables that it only tends (`OPTIMIZE t`); where rows came in, it
+        has to bring some. `SELECT 1` is followed, and says nothing of a table.
         """
         if not self.whole(run):
             return run.outputs
-        tending = [_words(text[0]) for text in run.sql if self._effects[text] == {Effect.NONE}]
-        tended = {d for d in run.outputs if any(words.issuperset(_last_words(d)) for words in tending)}
-        return run.outputs.difference(tended, *(self._writes[text] for text in run.sql))
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower()))
-
-
-def _last_words(dataset: DatasetId) -> list[str]:
-    """The words of the last part of a dataset's name: of a table's, or of a folder's."""
-    return _WORD.findall(re.split(r"[./]", dataset.name.rstrip("/"))[-1].lower())
+        grown = (run.outputs & run.grown).difference(*(self._moves[text] for text in run.sql))
+        return grown | (run.outputs - run.grown).difference(*(self._writes[text] for text in run.sql))

@@ -16,9 +16,9 @@ from pii_tracer.lineage.sql.scopes import Scope, Source
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
 from pii_tracer.lineage.sql.statements.filled_columns import default_of, filled_by, sequences
+from pii_tracer.lineage.sql.statements.tended_tables import taken_in, tended_in
 from pii_tracer.lineage.sql.text.script_splitting import Call, Clone
 from pii_tracer.lineage.sql.text.table_moves import Move
-from pii_tracer.lineage.sql.text.table_name_pattern import TABLE
 from pii_tracer.lineage.sql.text.table_names import is_location, is_place, path_table
 
 _COPIES = {
@@ -66,21 +66,12 @@ def _table(query: Query, written: str) -> str:
     return query.names.of(sqlglot.to_table(written, dialect="spark"))
 
 
-_TAKES_IN = re.compile(
-    rf"\s*(?:(?:MSCK\s+(?:REPAIR\s+)?|REPAIR\s+)TABLE\s+(?P<a>{TABLE})(?!.*\bDROP\s+PARTITIONS)"
-    rf"|ALTER\s+TABLE\s+(?P<b>{TABLE})\s+RECOVER\s+PARTITIONS)",
-    re.IGNORECASE | re.DOTALL,
-)
-"""What makes partitions of the folders that lie below a table's folder
-(https://spark.apache.org/docs/3.5.6/sql-ref-syntax-ddl-repair-table.html)."""
-
-
 def tended(query: Query, text: str) -> Draft:
     """A statement of administration, which moves no rows; but it can take in those that lie in a table's folder."""
-    found = _TAKES_IN.match(text)
-    if found is None:
-        return Draft(Effect.NONE, None)
-    return Draft(Effect.SCHEMA, _table(query, found["a"] or found["b"]), takes_in=True)
+    taking, tending = taken_in(text), tended_in(text)
+    if taking is not None:
+        return Draft(Effect.SCHEMA, _table(query, taking), takes_in=True)
+    return Draft(Effect.NONE, None, tends="" if tending is None else _table(query, tending))
 
 
 def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
@@ -194,7 +185,9 @@ def called(query: Query, call: Call) -> Draft:
     catalog = call.procedure.split(".")[0] if call.procedure.count(".") == 2 else ""
     if catalog and target.count(".") == 1 and "`" not in target:
         target = f"{catalog}.{target}"
-    return whole(query, Effect.CLONE, _table(query, source), _table(query, target))
+    draft = whole(query, Effect.CLONE, _table(query, source), _table(query, target))
+    draft.takes_in = procedure == "migrate"  # whatever lies in the folder
+    return draft
 
 
 def _of_trino(call: Call, procedure: str) -> Call:

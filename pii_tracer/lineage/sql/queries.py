@@ -25,6 +25,7 @@ from pii_tracer.lineage.sql.relations import (
     constant,
     fitting,
     limited,
+    once_more,
     renamed,
     transformed,
     union,
@@ -163,9 +164,8 @@ class Query(FromItems):
             current = known
             ctes[cte.alias.lower()] = lambda current=current: current  # type: ignore[misc]
             step = self.relation(body.expression, ctes, outer)
-            once_more = [Field(f.name, tuple(Alt(None, a.deps) for a in f.alts if a.deps)) for f in step.fields]
-            grown = union(known, Relation(once_more, step.rest))
-            if [set(f.deps()) for f in grown.fields] == [set(f.deps()) for f in known.fields]:
+            grown = union(known, Relation([once_more(f) for f in step.fields], step.rest))
+            if [_settled(f) for f in grown.fields] == [_settled(f) for f in known.fields]:
                 return known
             known = grown
         self.findings.doubt(f"the recursive query {cte.alias} did not settle")
@@ -362,6 +362,11 @@ def _applied(item: Field, functions: Sequence[str]) -> Field:
 
 def _reads(node: exp.Expression, name: str) -> bool:
     return any(t.name.lower() == name.lower() and not t.args.get("db") for t in node.find_all(exp.Table))
+
+
+def _settled(item: Field) -> set[tuple[tuple[Dep, ...], bool, exp.Expression | None]]:
+    """What may change in a column of a recursive query from one round to the next."""
+    return {(alt.deps, alt.sure, None if alt.deps else alt.expression) for alt in item.alts}
 
 
 def _of_rows(cells: Iterable[Alt]) -> tuple[Alt, ...]:

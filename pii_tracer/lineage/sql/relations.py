@@ -119,6 +119,15 @@ def engine_made(name: str) -> Field:
     return Field(name, (Alt(exp.Anonymous(this=GENERATED), ()),))
 
 
+def once_more(item: Field) -> Field:
+    """A column of the step of a recursive query: it may be NULL, and a number that it makes another one each time."""
+    read = [Alt(None, alt.deps) for alt in item.alts if alt.deps]
+    told = [alt.expression for alt in item.alts if not alt.deps]
+    plain = [one for one in told if isinstance(one, exp.Literal | exp.Null | exp.Boolean)]
+    made = engine_made("").alts if len(plain) < len(told) else ()
+    return Field(item.name, limited((*read, *(Alt(one, ()) for one in plain), *made)))
+
+
 class Relation:
     """Columns in order. `rest` are relations whose further, unknown columns are columns of this one as well.
 
@@ -325,4 +334,7 @@ def limited(alts: Iterable[Alt]) -> tuple[Alt, ...]:
             found[found.index(alt)] = alt
     if len(found) <= MAX_ALTERNATIVES:
         return tuple(found)
-    return (Alt(None, tuple(dict.fromkeys(d for a in found for d in a.deps))),)
+    constants = tuple(alt for alt in found if not alt.deps)
+    if len(constants) == len(found) or len(constants) >= MAX_ALTERNATIVES:
+        constants = ()
+    return (Alt(None, tuple(dict.fromkeys(d for a in found for d in a.deps))), *constants)

@@ -28,6 +28,7 @@ from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLin
 from pii_tracer.lineage.sql.statements import file_statements
 from pii_tracer.lineage.sql.statements.create_statements import created, learn_variables
 from pii_tracer.lineage.sql.statements.merge_statements import merged
+from pii_tracer.lineage.sql.statements.tended_tables import taken_in
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
 from pii_tracer.lineage.sql.text.current_database import current_database
@@ -174,7 +175,8 @@ class Script:
         used = current_database(text, self.dialect, self.names.defaults)
         if used is not None:
             self._use(used)
-        if used is not None or administration(text) is not None:
+        moves = moves_of(text, self.dialect)
+        if used is not None or moves == () or administration(text) is not None or taken_in(text) is not None:
             return [self._finish(statement, query, tended(query, text))]
         dynamic = dynamic_of(text, self.dialect)
         if dynamic is not None:
@@ -185,7 +187,6 @@ class Script:
         call = call_of(text)
         if call is not None:
             return [self._finish(statement, query, called(query, call))]
-        moves = moves_of(text, self.dialect)
         if moves is not None:
             return self._moved(statement, moves)
         task = task_of(text)
@@ -238,13 +239,11 @@ class Script:
         for move in moves:
             query = self._query()
             made.append((query, moved(query, move)))  # an exchange: both sides as they were before
-        if not made:
-            return [self._finish(statement, self._query(), Draft(Effect.NONE, None))]
         return [self._finish(statement, query, draft) for query, draft in made]
 
     def _draft(self, query: Query, node: exp.Expression, text: str) -> Draft:
         """What a statement writes; whatever is in it and no rule followed makes it partial."""
-        draft = self._resolved(query, node)
+        draft = self._resolved(query, node, text)
         for unknown in (*called_for_effect(node, self.dialect), *filled_in(node, self.dialect)):
             query.findings.doubt(unknown)
         if draft is None:
@@ -256,7 +255,7 @@ class Script:
             return Draft(Effect.NONE, None)
         return draft
 
-    def _resolved(self, query: Query, node: exp.Expression) -> Draft | None:
+    def _resolved(self, query: Query, node: exp.Expression, text: str) -> Draft | None:
         if (
             isinstance(node, exp.Create)
             and node.kind == "VIEW"
@@ -274,7 +273,7 @@ class Script:
             return self._dropped(query, node)
         if isinstance(node, exp.Declare):
             learn_variables(self.names, node)
-        return Draft(Effect.NONE, None) if without_data(node) else None
+        return tended(query, uncommented(text, self.dialect)) if without_data(node) else None
 
     def _dropped(self, query: Query, node: exp.Drop) -> Draft:
         tables = [t for t in node.args.get("tables") or [node.this] if isinstance(t, exp.Table)]

@@ -70,7 +70,8 @@ class Filling:
     left: columns that it leaves to the table, in rows that come in or are there already. made: columns with values of
     its own making, or with constants, where its text does not tell that to a planner. like: tables whose rules its
     output has, too. nulls: columns of its output that may be NULL. counts: whether the engine makes numbers in the
-    place of NULL. takes_in: whether rows come in that lie in its output's folder already.
+    place of NULL. takes_in: whether rows come in that lie in its output's folder already. tends: the table that a
+    statement of administration is about, into which no row comes.
     """
 
     rules: tuple[tuple[str, str], ...] = ()
@@ -81,6 +82,7 @@ class Filling:
     nulls: tuple[str, ...] = ()
     counts: bool = False
     takes_in: bool = False
+    tends: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,8 @@ class Draft:
     """Partition columns with the constants that they get."""
     takes_in: bool = False
     """As of `Filling`."""
+    tends: str = ""
+    """As of `Filling`."""
     seen: bool = True
     """Whether a planner that reads the text sees what the statement makes itself."""
 
@@ -172,6 +176,7 @@ class Draft:
             nulls=may_be_null(self.fields) if self.effect in _STORES else (),
             counts=dialect in NULL_IS_COUNTED,
             takes_in=self.takes_in,
+            tends=self.tends,
         )
 
     def relation(self) -> Relation:

@@ -5,7 +5,8 @@ Also those that a table's own schema has as defaults.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 
 import sqlglot
@@ -14,6 +15,7 @@ from sqlglot.errors import SqlglotError
 
 from pii_tracer.lineage.sql.statements.filled_columns import default_of
 from pii_tracer.model.number_keys import can_be_one
+from planners.locate.sql.column_expressions import choices
 
 _BITS = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32, exp.DType.BIGINT: 64}
 _NO_NUMBERS = frozenset(
@@ -24,6 +26,11 @@ _NO_NUMBERS = frozenset(
 )  # fmt: skip
 
 
+_COMPUTING = (exp.Binary, exp.Concat, exp.DPipe, exp.Anonymous)
+"""What makes another number of constants, or a text that is one."""
+_WITH_NUMBERS: Mapping[type[exp.Expr], Callable[..., int]] = {
+    exp.Add: operator.add, exp.Sub: operator.sub, exp.Mul: operator.mul, exp.Neg: operator.neg,
+}  # fmt: skip
 TIMES = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentTime)
 """When a statement runs: nobody's value, but as a number it can be."""
 
@@ -55,7 +62,39 @@ def becomes_one(cast: exp.Cast, keys: Collection[str]) -> bool:
         return False
     if isinstance(inner, exp.Cast) and inner.to.this in _NO_NUMBERS:
         return not isinstance(inner.this, exp.Null)
-    return any(_is_beyond(literal.name, _BITS[to]) for literal in cast.find_all(exp.Literal))
+    return any(_may_become_one(part, _BITS[to], keys) for part in _branches(inner))
+
+
+def _branches(value: exp.Expression) -> Iterator[exp.Expression]:
+    """What an expression can be, of conditionals each of their values."""
+    if isinstance(value, exp.Paren):
+        yield from _branches(value.this)
+    elif isinstance(value, exp.Coalesce | exp.Nullif | exp.If | exp.Case):
+        for part in choices(value):
+            yield from _branches(part) if part is not None else ()
+    else:
+        yield value
+
+
+def _may_become_one(value: exp.Expression, bits: int, keys: Collection[str]) -> bool:
+    """Whether what a narrow type leaves of a value can be a key: of a sum that does not fit, it is another number."""
+    if value.find(*_COMPUTING) is not None:
+        number = _whole(value)
+        return number is None or _is_beyond(str(number), bits) or can_be_one(str(number), keys)
+    return any(_is_beyond(literal.name, bits) for literal in value.find_all(exp.Literal))
+
+
+def _whole(value: exp.Expression) -> int | None:
+    """A sum, difference or product of whole numbers; None where it is not certain, as where it may wrap around."""
+    if isinstance(value, exp.Paren):
+        return _whole(value.this)
+    if isinstance(value, exp.Literal):
+        found = int(value.name) if not value.is_string and value.is_int else None
+    else:
+        parts = [_whole(part) for part in value.iter_expressions()] if type(value) in _WITH_NUMBERS else []
+        numbers = [number for number in parts if number is not None]
+        found = _WITH_NUMBERS[type(value)](*numbers) if parts and len(numbers) == len(parts) else None
+    return found if found is not None and abs(found) < 2**31 else None
 
 
 def fills_with(default: str, keys: Collection[str]) -> bool:

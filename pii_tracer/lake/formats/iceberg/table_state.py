@@ -183,7 +183,7 @@ def state_of(table: StaticTable, files: TableFiles[Any], known: At) -> TableStat
 
 
 def schema_defaults(fields: Sequence[NestedField], column: str = "") -> Iterator[tuple[str, str]]:
-    """What new rows get, and rows from before the column, also in fields of structs
+    """What new rows get, and rows from before the column, also in fields of structs, lists and maps
     (https://iceberg.apache.org/spec/#default-values).
     """
     for one in fields:
@@ -192,7 +192,10 @@ def schema_defaults(fields: Sequence[NestedField], column: str = "") -> Iterator
             if value is not None:
                 number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
                 yield name, str(value) if number else "'{}'".format(str(value).replace("'", "''"))
-        yield from schema_defaults(getattr(one.field_type, "fields", ()), name)
+        kind = one.field_type
+        parts = (getattr(kind, part, None) for part in ("element_field", "key_field", "value_field"))
+        inner = (*getattr(kind, "fields", ()), *(part for part in parts if part is not None))
+        yield from schema_defaults(inner, name)
 
 
 def _mode(properties: dict[str, str], has_deletes: bool) -> str:

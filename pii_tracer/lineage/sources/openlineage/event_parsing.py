@@ -34,7 +34,8 @@ class Part(NamedTuple):
     told: outputs whose columns it tells. edges: source, target, subtype, masking. members: source, dataset, subtype.
     sql: text and dialect (empty where none is given). code: languages of source code that is not SQL.
     engines: what ran it, in small letters. checked: inputs whose values were only checked. kept: outputs into which no
-    rows come: they are dropped, emptied, renamed or altered. made: columns of which it says that they come from none.
+    rows come: they are dropped, emptied, renamed or altered. grown: outputs into which it says that rows came. placed:
+    outputs that it names by a partition's folder. made: columns of which it says that they come from none.
     unread: what the producer says it could not read itself. wrong: what could not be read, and of which dataset.
     """
 
@@ -49,6 +50,8 @@ class Part(NamedTuple):
     engines: frozenset[str]
     checked: frozenset[Id]
     kept: frozenset[Id]
+    grown: frozenset[Id]
+    placed: frozenset[Id]
     made: frozenset[Field]
     unread: frozenset[str]
     wrong: frozenset[tuple[Id | None, str]]
@@ -64,11 +67,15 @@ class Dataset(NamedTuple):
 
 
 class Draft:
-    """A part while it is read. defines: its job makes tables without rows. idle: it brings no rows into anything."""
+    """A part while it is read. idle: its job brings no rows into anything.
+
+    defines: the table that it makes by a command without a query, as its name has it; empty where that names none.
+    """
 
     def __init__(self, job: str) -> None:
         self.job = job
-        self.defines = self.idle = False
+        self.defines: str | None = None
+        self.idle = False
         self.inputs: set[Id] = set()
         self.outputs: set[Id] = set()
         self.told: set[Id] = set()
@@ -79,6 +86,8 @@ class Draft:
         self.engines: set[str] = set()
         self.checked: set[Id] = set()
         self.kept: set[Id] = set()
+        self.grown: set[Id] = set()
+        self.placed: set[Id] = set()
         self.made: set[Field] = set()
         self.unread: set[str] = set()
         self.wrong: set[tuple[Id | None, str]] = set()
@@ -88,8 +97,8 @@ class Draft:
         f = frozenset
         return Part(
             self.job, f(self.inputs), f(self.outputs), f(self.told), f(self.edges), f(self.members), f(self.sql),
-            f(self.code), f(self.engines), f(self.checked), f(self.kept), f(self.made), f(self.unread),
-            f(self.wrong),
+            f(self.code), f(self.engines), f(self.checked), f(self.kept), f(self.grown), f(self.placed),
+            f(self.made), f(self.unread), f(self.wrong),
         )  # fmt: skip
 
     def of(self, dataset: Id | None) -> Wrong:
@@ -275,19 +284,14 @@ def _type(item: Mapping[str, Any], wrong: Wrong, depth: int = 0) -> str:
     return "struct<" + ",".join(f"{f.get('name')}:{_type(f, wrong, depth + 1)}" for f in inner) + ">" if inner else kind
 
 
-_NO_ROWS = frozenset({"DROP", "TRUNCATE", "RENAME", "ALTER"})
-"""Changes of a dataset that bring no rows into it. CREATE can be that of a table that is filled at once
-(https://openlineage.io/docs/spec/facets/dataset-facets/lifecycle_state_change)."""
-
-
 def columns_told(dataset: Dataset, draft: Draft) -> None:
     """The `columnLineage` facet: https://openlineage.io/docs/spec/facets/dataset-facets/column_lineage_facet."""
     wrong = draft.of(dataset.id)
-    change = str(dataset.facets.get("lifecycleStateChange", {}).get("lifecycleStateChange")).upper()
-    created = change == "CREATE" and (dataset.rows == 0 or (draft.defines and not dataset.rows))
-    if created or ((change in _NO_ROWS or draft.idle) and not dataset.rows):
-        draft.kept.add(dataset.id)
-    draft.made |= {(*dataset.id, column) for column, _ in in_path(f"/{dataset.id[1]}")}  # a partition's folder
+    if dataset.rows:
+        draft.grown.add(dataset.id)
+    if parts := {(*dataset.id, column) for column, _ in in_path(f"/{dataset.id[1]}")}:
+        draft.placed.add(dataset.id)
+        draft.made |= parts
     facet = dataset.facets.get("columnLineage", {})
     for column, entry in a_map(facet.get("fields"), "columnLineage.fields", wrong).items():
         if _unnamed(column, wrong):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.lineage.dataset_names import Identities, is_place
-from pii_tracer.lineage.graph.edges import LineageGap, Subtype
+from pii_tracer.lineage.graph.edges import LineageGap
 from pii_tracer.lineage.naming_schemes import sql_name
 from pii_tracer.lineage.sources.dataset_facets import Change, Described, Notes, Parent, Tag
 from pii_tracer.lineage.sources.evidence import Proof, iso, micros
@@ -41,40 +41,15 @@ from pii_tracer.lineage.sources.openlineage.event_parsing import (  # fmt: skip
     schema_of,
     unread_of,
 )
-from pii_tracer.lineage.sources.openlineage.idle_jobs import note_idle
+from pii_tracer.lineage.sources.openlineage.idle_jobs import note_idle, note_kept
 from pii_tracer.lineage.sources.openlineage.one_spelling import OneSpelling
-from pii_tracer.lineage.sources.openlineage.run_merging import Ended, RunBook, Shape
+from pii_tracer.lineage.sources.openlineage.run_merging import Ended, Run, RunBook, Shape
 from pii_tracer.lineage.sources.openlineage.sql_dialects import texts_of
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _EVERY = 20_000
 """Events between two words of progress."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """What some runs of a job say. sql: texts, each with the dialect that the event names or its engine has.
-
-    checked, made, unread: as of `Part`. kept: outputs of which every event says so. wrong: what of it could not be
-    read, and of which dataset.
-    """
-
-    proof: Proof
-    ended: Ended
-    parts: frozenset[int]
-    inputs: frozenset[DatasetId]
-    outputs: frozenset[DatasetId]
-    told: frozenset[DatasetId]
-    edges: tuple[tuple[ColumnId, ColumnId, Subtype, bool], ...]
-    members: tuple[tuple[ColumnId, DatasetId, Subtype], ...]
-    sql: tuple[tuple[str, str], ...]
-    code: tuple[str, ...]
-    checked: frozenset[DatasetId]
-    kept: frozenset[DatasetId]
-    made: frozenset[ColumnId]
-    unread: tuple[str, ...]
-    wrong: tuple[tuple[DatasetId | None, str], ...]
 
 
 @dataclass
@@ -215,6 +190,7 @@ class _Reader:
 
     def _written(self, dataset: Dataset, draft: Draft) -> None:
         draft.outputs.add(dataset.id)
+        note_kept(dataset, draft)
         columns_told(dataset, draft)
         if "lineage" in dataset.facets:
             lineage_told(dataset.id, dataset.facets["lineage"], draft)
@@ -367,6 +343,8 @@ class _Finish:
             sql=texts_of(parts),
             checked=ids("checked"),
             kept=ids("kept") - {self.dataset(id_) for p in parts for id_ in p.outputs - p.kept},
+            grown=ids("grown"),
+            placed=ids("placed"),
             made=frozenset(self.column(c) for c in set().union(*(p.made for p in parts)) - told),
             unread=tuple(sorted(set().union(*(p.unread for p in parts)))),
             code=tuple(sorted(set().union(*(p.code for p in parts)))),

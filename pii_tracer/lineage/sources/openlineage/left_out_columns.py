@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from pii_tracer.lineage.sources.fact_ledger import Ledger
-from pii_tracer.lineage.sources.openlineage.events import Run
+from pii_tracer.lineage.sources.openlineage.run_merging import Run
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 
 _FAMILIES = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pii_tracer.lineage.dataset_names import Identities, is_place
 from pii_tracer.lineage.naming_schemes import capitals_matter, may_mean
-from pii_tracer.lineage.sources.openlineage.events import Run
+from pii_tracer.lineage.sources.openlineage.run_merging import Run
 from pii_tracer.model.datasets import DatasetId
 
 _WORD = re.compile(r"[\w$]+")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
@@ -9,15 +10,17 @@ from pii_tracer.lineage.graph.edges import RENAME, Subtype
 from pii_tracer.lineage.sources.dataset_facets import Change
 from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
-from pii_tracer.lineage.sources.openlineage.events import Events, Run
+from pii_tracer.lineage.sources.openlineage.events import Events
 from pii_tracer.lineage.sources.openlineage.left_out_columns import LeftOut, LeftOutColumns
-from pii_tracer.lineage.sources.openlineage.run_merging import Ended
+from pii_tracer.lineage.sources.openlineage.run_merging import Ended, Run
 from pii_tracer.lineage.sources.openlineage.told_pairs import Kin, Kindred, ToldPairs
 from pii_tracer.lineage.sources.statement_facts import Mended, Told
+from pii_tracer.lineage.sql.statement_effects import Effect
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
 
 _SQL = "the job's SQL, or an event with its columns (docs/lineage-sources.md#jobs-whose-events-say-too-little)"
+_INTO_PARTITION = re.compile(r"\bINSERT\s+(?:OVERWRITE|INTO)\b[^()';]*\bPARTITION\s*\(", re.IGNORECASE)
 _MAY = {
     Ended.COMPLETE: "wrote it",
     Ended.FAILED: "may have written it (the run failed)",
@@ -51,14 +54,20 @@ def tell_silent(events: Events, ledger: Ledger, mended: Mended, told: Iterable[T
     """Jobs that write a dataset, of which no event names an input, and nothing tells what comes into its columns.
 
     A run that reads what it writes changes rows that are there. What runs as the steps of a job is told by these. So
-    are rows that a statement takes in (MSCK), where a run or a statement is known to write them to the folder.
+    are rows that a statement takes in (MSCK), where a run or a statement is known to write them to the folder. A script
+    that writes a partition by its name takes in what it wrote.
     """
     statements = list(told)
-    put: set[DatasetId | None] = {output for run in events.runs for output in run.outputs}
-    put |= {_written(one, ledger) for one in statements if "/" in (one.made.output or "")}
+    put: set[DatasetId | None] = {output for run in events.runs for output in run.placed - run.kept}
+    own: set[tuple[str, DatasetId | None]] = set()
+    for one in statements:
+        if one.made.effect in (Effect.REPLACE, Effect.APPEND) and "/" in (one.made.output or ""):
+            put.add(_written(one, ledger))
+        elif one.in_script and not one.failed and _INTO_PARTITION.search(one.made.sql):
+            own.add((one.proof.job, _written(one, ledger)))
     for one in statements:
         output = _written(one, ledger) if one.made.filling.takes_in else None
-        if output is not None and output not in put:
+        if output is not None and output not in put and (one.proof.job, output) not in own:
             ledger.job(f"{one.proof.job} (MSCK)", None, frozenset(), output, one.proof)
     steps = _steps(events, _writing(events.runs))
     for run in events.runs:

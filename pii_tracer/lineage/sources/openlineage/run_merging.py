@@ -17,7 +17,10 @@ from typing import IO
 from zlib import crc32
 
 from pii_tracer.common.str_enum import StrEnum
+from pii_tracer.lineage.graph.edges import Subtype
+from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.openlineage.event_parsing import Part
+from pii_tracer.model.datasets import ColumnId, DatasetId
 
 _FILES = 64
 _RECORD = struct.Struct("<IIBq")
@@ -43,6 +46,33 @@ class Shape:
     first: tuple[int, str]
     last: tuple[int, str]
     runs: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """What some runs of a job say. sql: texts, each with the dialect that the event names or its engine has.
+
+    checked, made, unread, grown, placed: as of `Part`. kept: outputs of which every event says so. wrong: what of it
+    could not be read, and of which dataset.
+    """
+
+    proof: Proof
+    ended: Ended
+    parts: frozenset[int]
+    inputs: frozenset[DatasetId]
+    outputs: frozenset[DatasetId]
+    told: frozenset[DatasetId]
+    edges: tuple[tuple[ColumnId, ColumnId, Subtype, bool], ...]
+    members: tuple[tuple[ColumnId, DatasetId, Subtype], ...]
+    sql: tuple[tuple[str, str], ...]
+    code: tuple[str, ...]
+    checked: frozenset[DatasetId]
+    kept: frozenset[DatasetId]
+    grown: frozenset[DatasetId]
+    placed: frozenset[DatasetId]
+    made: frozenset[ColumnId]
+    unread: tuple[str, ...]
+    wrong: tuple[tuple[DatasetId | None, str], ...]
 
 
 class RunBook:

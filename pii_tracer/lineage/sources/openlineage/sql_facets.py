@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from pii_tracer.lineage.sources.evidence import Proof, united
 from pii_tracer.lineage.sources.fact_ledger import Ledger
-from pii_tracer.lineage.sources.openlineage.events import Events, Run
+from pii_tracer.lineage.sources.openlineage.events import Events
 from pii_tracer.lineage.sources.openlineage.own_names import OwnNames, own_names, together
+from pii_tracer.lineage.sources.openlineage.run_merging import Run
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras, Statements
 from pii_tracer.lineage.sources.openlineage.sql_dialects import QUOTES_BY_SETTING, QUOTES_TEXT, in_double_quotes
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed

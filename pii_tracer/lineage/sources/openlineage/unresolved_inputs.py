@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from pii_tracer.lineage.dataset_names import is_place
 from pii_tracer.lineage.graph.edges import LineageGap
 from pii_tracer.lineage.sources.fact_ledger import Ledger
-from pii_tracer.lineage.sources.openlineage.events import Events, Run
+from pii_tracer.lineage.sources.openlineage.events import Events
+from pii_tracer.lineage.sources.openlineage.run_merging import Run
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
 

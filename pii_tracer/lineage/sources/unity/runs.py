@@ -15,8 +15,7 @@ from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
-from pii_tracer.lineage.sources.openlineage.events import Run
-from pii_tracer.lineage.sources.openlineage.run_merging import Ended
+from pii_tracer.lineage.sources.openlineage.run_merging import Ended, Run
 from pii_tracer.lineage.sources.unity.flows import Flow, Flows, Seen
 from pii_tracer.lineage.sources.unity.places import Listed, Places
 from pii_tracer.model.datasets import ColumnId, DatasetId
@@ -167,6 +166,8 @@ def _noted(source: str, entity: tuple[str, str], outputs: set[DatasetId], one: _
         code=() if entity[0] in _SQL_ALONE else (entity[0] or "unknown",),
         checked=frozenset(),
         kept=frozenset(),
+        grown=frozenset(),
+        placed=frozenset(),
         made=frozenset(),
         unread=(),
         wrong=(),

@@ -70,7 +70,8 @@ def _values(value: exp.Expression, *, number: bool = False) -> Iterator[str]:
     elif isinstance(value, (exp.Coalesce, *_SAME)):
         number = number or (isinstance(value, exp.Cast) and value.to.this in exp.DataType.NUMERIC_TYPES)
         parts = (cast(exp.Expression, p) for p in value.iter_expressions() if not isinstance(p, exp.DataType))
-        yield from (text for part in parts for text in _values(part, number=number))
+        made = (text for part in parts for text in _values(part, number=number))
+        yield from (fit for text in made for fit in _fitted(text, value)) if isinstance(value, exp.Cast) else made
     elif isinstance(value, exp.Null | exp.Var):
         return
     elif isinstance(value, _NO_NUMBER) or (isinstance(value, exp.Anonymous) and value.name.lower() in _NO_NUMBER_NAMES):
@@ -78,6 +79,29 @@ def _values(value: exp.Expression, *, number: bool = False) -> Iterator[str]:
     else:
         told = _computed(value)
         yield "" if told is None or _LEFT_OUT.search(told) else told or EMPTY
+
+
+def _fitted(text: str, cast_: exp.Cast) -> Iterator[str]:
+    """A constant and what a cast can leave of it: texts are cut off, a number that does not fit becomes another one."""
+    to, room = cast_.to, _ROOM.get(cast_.to.this)
+    yield text
+    if to.this in exp.DataType.TEXT_TYPES:
+        sizes = [size.name for size in to.expressions] or (["1"] if to.this is exp.DType.CHAR else [])
+        if sizes and text != EMPTY:
+            yield text[: int(sizes[0])] if sizes[0].isdigit() else ""
+    elif to.this is exp.DType.BOOLEAN:
+        yield from ("true", "false") if text else ()
+    elif room is not None and re.fullmatch(r"\s*-?\d+(\.\d*)?\s*", text) and int(text.split(".")[0]) not in room:
+        yield ""
+
+
+_ROOM = {
+    exp.DType.TINYINT: range(-(2**7), 2**7), exp.DType.UTINYINT: range(2**8),
+    exp.DType.SMALLINT: range(-(2**15), 2**15), exp.DType.USMALLINT: range(2**16),
+    exp.DType.INT: range(-(2**31), 2**31), exp.DType.UINT: range(2**32),
+    exp.DType.BIGINT: range(-(2**63), 2**63), exp.DType.UBIGINT: range(2**64),
+}  # fmt: skip
+"""Numbers that types of whole ones have."""
 
 
 def _computed(value: exp.Expression) -> str | None:

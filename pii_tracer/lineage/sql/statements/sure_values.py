@@ -6,6 +6,7 @@ empty is asked where all statements are known (`filled_by_tables`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
@@ -15,6 +16,8 @@ from pii_tracer.lineage.sql.scopes import Source
 
 _LEFT_AS_IT_IS = (exp.Paren, exp.Alias, exp.Max, exp.Min, exp.AnyValue)
 _NUMBERS = (*exp.DataType.INTEGER_TYPES, *exp.DataType.NUMERIC_TYPES, *exp.DataType.TEXT_TYPES)
+_FAR_FROM_0 = re.compile(r"-?0*[1-9]\d*(\.\d*)?")
+"""A constant, text or number, that no column makes 0 of: '', 'x' and 0.4 become 0 in MySQL, '' is NULL in Oracle."""
 _SUBTOTALS = (exp.GroupingSets, exp.Cube, exp.Rollup)
 
 
@@ -24,11 +27,12 @@ def has_value(node: exp.Expression, chosen: Mapping[int, Alt]) -> bool:
     if alt is not None:  # a query in the place of a value may have no row
         return alt.sure and not isinstance(node, exp.Subquery | exp.Query)
     if isinstance(node, exp.Literal):
-        return node.is_string or node.name.strip("0.") != ""
+        return _FAR_FROM_0.fullmatch(node.name) is not None
     if isinstance(node, exp.Neg):
         return has_value(node.this, chosen)
     if isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
-        return node.to.this in _NUMBERS and has_value(node.this, chosen)
+        cut = node.to.this in exp.DataType.TEXT_TYPES and bool(node.to.expressions)  # '01' may become '0'
+        return node.to.this in _NUMBERS and not cut and has_value(node.this, chosen)
     if isinstance(node, exp.AggFunc) and not _in_group(node):
         return False
     if isinstance(node, _LEFT_AS_IT_IS):

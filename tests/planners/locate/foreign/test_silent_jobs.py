@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lineage.sources.openlineage.event_parsing import Dataset, Draft
+from pii_tracer.lineage.sources.openlineage.idle_jobs import note_idle, note_kept
 from tests.planners.estates import dataset
 from tests.planners.locate.foreign.pipelines import answered, harvested
 
 KEYS = "INSERT INTO prod.out SELECT user_id AS id, w FROM prod.users;"
 THROUGH = "CREATE TABLE prod.a (id BIGINT, w STRING); INSERT INTO prod.a SELECT user_id AS id, w FROM prod.users; INSERT INTO prod.out SELECT id, w FROM prod.a;"
+OF_OTHERS = "INSERT INTO prod.out SELECT shop_id AS id, w FROM prod.shops;"
 LOAD = "load"
 PLAIN = [{"type": "DIRECT", "subtype": "IDENTITY"}]
 
@@ -78,28 +81,35 @@ def test_no_rows_come_in_where_an_empty_table_is_made() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "found"),
+    ("node", "name", "empty"),
     [
-        ("create_table.prod_out", ()),
-        ("execute_create_table_command", ()),
-        ("create_table_as_select.prod_out", ("foreign_keys",)),
+        ("create_table.prod_out", "/wh/prod.db/prod_out", True),
+        ("execute_create_table_command", "/wh/prod.db/out", True),
+        ("create_table.prod_out", "/lake/prod_out", False),
+        ("create_table_as_select.prod_out", "/wh/prod.db/prod_out", False),
+        ("create_table.create_table_as_select", "/wh/prod.db/prod_out", False),
     ],
 )
-def test_sparks_command_for_a_table_without_a_query_brings_no_rows(node: str, found: tuple[str, ...]) -> None:
-    """The listener names the command behind the application; with a query it is called otherwise."""
-    kind = {"jobType": {"processingType": "BATCH", "integration": "SPARK", "jobType": "SQL_JOB"}}
-    created = named("prod.out", lifecycleStateChange={"lifecycleStateChange": "CREATE"})
-    run = event(created, of_job=kind)
-    run["job"]["name"] = f"nightly.{node}"
-    assert doubts(KEYS, run) == ("foreign_keys",), "anybody may call a job so"
-    run["producer"] = "https://github.com/OpenLineage/OpenLineage/tree/1.53.0/integration/spark"
-    assert doubts(KEYS, run) == found
-    assert doubts(KEYS, {**run, "outputs": [named("prod.out")]}) == ("foreign_keys",), "it does not say CREATE"
+def test_sparks_command_for_a_table_without_a_query_brings_no_rows(node: str, name: str, empty: bool) -> None:
+    """The listener names the command behind the application. Files may lie where a table has a place (LOCATION)."""
+    kind = {"facets": {"jobType": {"jobType": "SQL_JOB"}}, "name": f"nightly.{node}"}
+    created = Dataset(("file", name), {"lifecycleStateChange": {"lifecycleStateChange": "CREATE"}})
+    for producer, kept in (("https://example.com", False), ("https://x/integration/spark", empty)):
+        draft = Draft("n:nightly")
+        note_idle({"job": kind, "producer": producer}, draft)
+        note_kept(created, draft)
+        assert bool(draft.kept) is kept
 
 
 @pytest.mark.parametrize(
     ("operator", "found"),
-    [("EmptyOperator", ()), ("airflow.operators.empty.EmptyOperator", ()), ("BashOperator", ("foreign_keys",))],
+    [
+        ("EmptyOperator", ()),
+        ("airflow.operators.empty.EmptyOperator", ()),
+        ("airflow.providers.standard.operators.empty.EmptyOperator", ()),
+        ("BashOperator", ("foreign_keys",)),
+        ("acme.EmptyOperator", ("foreign_keys",)),
+    ],
 )
 def test_an_airflow_task_that_does_nothing_fills_no_outlet(operator: str, found: tuple[str, ...]) -> None:
     assert doubts(KEYS, event(named("prod.out"), of_run={"airflow": {"task": {"operator_class": operator}}})) == found
@@ -126,12 +136,68 @@ def test_a_text_that_is_followed_tells_what_was_written() -> None:
         ("TRUNCATE TABLE prod.b", False),
         ("INSERT INTO prod.out SELECT user_id, w FROM prod.users", True),
         ("TRUNCATE TABLE prod.out", True),
+        ("OPTIMIZE prod.out", True),
+        ("VACUUM prod.out RETAIN 9 HOURS", True),
+        ("COMMENT ON TABLE prod.out IS 'x'", True),
+        ("ANALYZE TABLE prod.out COMPUTE STATISTICS", True),
+        ("OPTIMIZE dev.out", False),
+        ("ANALYZE TABLE dev.out COMPUTE STATISTICS", False),
+        ("OPTIMIZE prod.b ZORDER BY (out)", False),
+        ("SET out = 1", False),
+        ("USE out", False),
+        ("SHOW TABLES LIKE 'out'", False),
+        ("SET x=1 -- fill out", False),
+        ("GRANT SELECT ON dev.out TO a", False),
         ("SELECT 1; DELETE FROM prod.out WHERE id = 1", True),
     ],
 )
 def test_a_text_explains_what_it_writes_and_nothing_else(query: str, told: bool) -> None:
     texts = {"sql": {"query": query}}
     assert doubts(KEYS, event(named("prod.out"), of_job=texts)) == (() if told else ("foreign_keys",))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "TRUNCATE TABLE prod.out",
+        "DELETE FROM prod.out WHERE id = 1",
+        "OPTIMIZE prod.out",
+        "CREATE TABLE IF NOT EXISTS prod.out (id BIGINT, w STRING)",
+        "ALTER TABLE prod.out ADD COLUMN x INT",
+    ],
+)
+def test_a_text_that_brings_no_rows_explains_none_that_came(query: str) -> None:
+    output = {**named("prod.out"), "outputFacets": {"outputStatistics": {"rowCount": 9}}}
+    assert doubts(KEYS, event(output, of_job={"sql": {"query": query}})) == ("foreign_keys",)
+
+
+@pytest.mark.parametrize("query", ["SELECT 1 AS users", "SET users = 1"])
+def test_a_word_in_a_text_explains_no_input(query: str) -> None:
+    read = {**event(named("prod.out"), inputs=[named("prod.users")], of_job={"sql": {"query": query}}), "outputs": []}
+    assert doubts(OF_OTHERS, read) == ("no_outputs",)
+
+
+TAKEN = (
+    "CREATE TABLE prod.out (id BIGINT, w STRING, dt STRING) USING parquet PARTITIONED BY (dt) LOCATION '/w/prod/out';"
+    " INSERT INTO prod.out SELECT user_id, w, 'a' FROM prod.users; MSCK REPAIR TABLE prod.out"
+)
+
+
+@pytest.mark.parametrize(
+    "facets",
+    [{}, {"lifecycleStateChange": {"lifecycleStateChange": "TRUNCATE"}}],
+    ids=["a run that says nothing of folders", "a run that empties it"],
+)
+def test_a_run_that_names_the_table_explains_no_rows_that_lie_in_its_folder(facets: dict[str, Any]) -> None:
+    told = told_by_another()
+    told["outputs"][0]["facets"] |= facets
+    assert doubts(TAKEN, told) == ("foreign_keys",)
+
+
+def test_a_run_that_names_the_partitions_folder_explains_its_rows() -> None:
+    told = told_by_another()
+    told["outputs"][0]["name"] += "/dt=b"
+    assert doubts(TAKEN, told) == ()
 
 
 def test_another_run_of_the_job_tells_its_columns() -> None:
