@@ -134,8 +134,7 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
     if estate.kafka:
         if not (find_spec("confluent_kafka") and find_spec("google") and find_spec("google.protobuf")):
             raise EstateError(
-                "the estate file declares Kafka, but its client is not installed",
-                todo="pip install 'pii-tracer[kafka]'",
+                "the estate file declares Kafka, and its client is missing", todo="pip install 'pii-tracer[kafka]'"
             )
         from pii_tracer.lake.streams.kafka.topics import discover_topics
 
