@@ -578,7 +578,7 @@ def test_a_run_without_its_file_and_plan_stands_in_the_way_until_it_is_moved_out
 ) -> None:
     kept(begun)
     settings, other = begun.settings(), tmp_path / "q.plan.json"
-    plan = load_plan(other).plan
+    plan = load_plan(other).plan.model_copy(update={"plan_id": "plan-other"})  # both may be made in one second
     ring = KeyRing.open(manifest_path(other), plan.subjects_digest, settings.key())
     refuse_unsearched(settings, plan, ring)
     for gone in (begun.path / FILE, begun.evidence / "plan.json", tmp_path / "p.plan.json"):

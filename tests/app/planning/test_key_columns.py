@@ -131,7 +131,7 @@ def test_a_person_of_another_tenant_is_not_found(tmp_path: Path, capfd: pytest.C
 REFUSED = {
     "one column in brackets": ("[user_id]", "", "needs at least two different columns"),
     "a column twice": ("[user_id, USER_ID]", "", "needs at least two different columns"),
-    "a column that is an identifier": ("[email, user_id]", "", "email is twice"),
+    "a column that is an identifier": ("[email, user_id]", "", "email must appear only once"),
     "other keys": ("[tenant_id, user_id]", "    other_keys: [{column: by, row: keep}]\n", "`other_keys` beside a key"),
     "a further table with one column": (
         "[tenant_id, user_id]",
