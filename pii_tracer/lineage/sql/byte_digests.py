@@ -63,5 +63,5 @@ def _hashed(value: exp.Expression, dialect: str) -> exp.Expression:
         inner = text if charset.name.lower() in _UTF_8 else value
     # PostgreSQL reads backslashes in such a cast
     elif isinstance(value, exp.Cast) and dialect in {*_PRESTO, "bigquery"} and value.to.this in _BINARY:
-        inner = value.this
+        inner = value if value.args.get("format") else value.this  # FORMAT 'BASE64' decodes the text
     return inner

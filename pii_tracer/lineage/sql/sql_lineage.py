@@ -286,7 +286,7 @@ class Script:
     def _finish(self, statement: Statement, query: Query, draft: Draft) -> StatementLineage:
         if draft.effect in _INTO_ROWS and not draft.makes and (draft.output or "").lower() in self.shown:
             query.findings.doubt(through_view(str(draft.output)))
-        edges = draft.edges()
+        edges = draft.edges(self.dialect)
         passing = draft.effect is Effect.TEMPORARY  # what reads it says which columns there are
         unnamed = (e.source[0] for e in edges if e.source[1] == "*" and not (passing and e.target[1] == "*"))
         for table in dict.fromkeys(unnamed):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
+from pii_tracer.lineage.sql.hashes_of_dialects import with_own_functions
 from pii_tracer.lineage.sql.relations import (
     IDENTITY,
     Dep,
@@ -183,14 +184,14 @@ class Draft:
         """What reading the output would give."""
         return Relation(self.fields, tuple(table_relation(t, ()) for t in self.unknown))
 
-    def edges(self, dialect: str = "spark") -> tuple[SqlEdge, ...]:
+    def edges(self, dialect: str) -> tuple[SqlEdge, ...]:
         """One edge per dependency of every alternative; `*` stands for columns that are not known."""
         found: dict[SqlEdge, None] = {}
         if self.output is None:
             return ()
         for item in self.fields:
             for alt in item.alts:
-                text = None if alt.expression is None else alt.expression.sql(dialect=dialect)
+                text = None if alt.expression is None else with_own_functions(alt.expression, dialect).sql("spark")
                 for dep in alt.deps:
                     edge = self._edge(dep, item.name, text)
                     if edge is not None:

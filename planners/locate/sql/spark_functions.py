@@ -138,6 +138,18 @@ def _upper(text: str) -> str:
     return _cased(text).upper()
 
 
+def _of_ascii(change: Callable[[str], str], *, but: str) -> Callable[[exp.Expression, str], str | None]:
+    """Case in an engine that knows no other letters, or those of a locale (Turkish has another i)."""
+
+    def apply(node: exp.Expression, value: str) -> str | None:
+        inner = _value(node, value)
+        if inner is not None and (but in inner or not inner.isascii()):
+            raise NotComputable("upper or lower case of a letter on which engines differ")
+        return None if inner is None else change(inner)
+
+    return apply
+
+
 def _cased(text: str) -> str:
     if not case_is_certain(text):
         raise NotComputable("upper or lower case of a letter on which Java's versions differ")
@@ -339,25 +351,9 @@ def _kind(node: exp.Expression) -> str:
 
 
 _GIVES_TEXT = (
-    exp.Lower,
-    exp.Upper,
-    exp.MD5,
-    exp.SHA,
-    exp.SHA2,
-    exp.RegexpReplace,
-    exp.Concat,
-    exp.DPipe,
-    exp.ConcatWs,
-    exp.Trim,
-    exp.Substring,
-    exp.Left,
-    exp.Right,
-    exp.Pad,
-    exp.Replace,
-    exp.Translate,
-    exp.ToBase64,
-    exp.Hex,
-)
+    exp.Lower, exp.Upper, exp.MD5, exp.SHA, exp.SHA2, exp.RegexpReplace, exp.Concat, exp.DPipe, exp.ConcatWs,
+    exp.Trim, exp.Substring, exp.Left, exp.Right, exp.Pad, exp.Replace, exp.Translate, exp.ToBase64, exp.Hex,
+)  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expression], Callable[[exp.Expression, str], str | None]] = {
     exp.Lower: _of(_lower),
@@ -395,5 +391,8 @@ _BY_NAME: dict[str, Callable[[exp.Expression, str], str | None]] = {
     "xxhash64": _xxhash64,
     "hash": _murmur3,
     "bigint": lambda node, value: _cast(exp.cast(node.copy(), "BIGINT"), value),
+    # what lineage records for `lower` and `upper` of other engines
+    "lower_of_ascii": _of_ascii(str.lower, but="I"),
+    "upper_of_ascii": _of_ascii(str.upper, but="i"),
     "btrim": lambda node, value: None if (inner := _value(node, value)) is None else inner.strip(" "),
 }

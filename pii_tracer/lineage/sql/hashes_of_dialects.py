@@ -1,0 +1,90 @@
+"""Expressions with hashes, so that nobody takes a function of another dialect for Spark's of the same name.
+
+Planners compute recorded expressions as Spark does. A hash shows no difference: of another text it is just another
+hash, which nobody finds. So a function around or inside a hash stays only where it means the same in its dialect. Any
+other stands in a call of `in_DIALECT`, which no planner computes.
+
+Sources: https://duckdb.org/docs/stable/sql/functions/text, https://trino.io/docs/current/functions/string.html,
+https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/string_functions,
+https://clickhouse.com/docs/sql-reference/functions/string-functions,
+https://www.postgresql.org/docs/current/functions-string.html,
+https://dev.mysql.com/doc/refman/8.4/en/string-functions.html and
+https://docs.snowflake.com/en/sql-reference/functions-string.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from sqlglot import exp
+
+_OF_SPARK = frozenset({"spark", "spark2", "databricks", "hive"})
+_DIGESTS = (exp.SHA2, exp.SHA, exp.MD5)
+_SHARED_NAMES = frozenset({"hash", "xxhash64", "crc32"})
+"""Functions that are other ones, or begin at another number, in each engine."""
+_UNICODE_LOWER = frozenset({"presto", "trino", "athena", "dune", "bigquery", "duckdb"})
+"""Dialects whose `lower` knows all letters and no locale."""
+_COUNT_LETTERS = _UNICODE_LOWER | {"postgres", "mysql", "snowflake", "redshift"}
+"""Dialects whose `substr` counts letters, and whose `replace` compares them one by one."""
+_TRIM_BLANKS = frozenset({"postgres", "mysql", "snowflake"})
+_TEXT = (exp.DType.TEXT, exp.DType.VARCHAR)
+_OPERATORS = (exp.Func, exp.Unary, exp.Binary)
+_STANDARD = (exp.Paren, exp.Dot, exp.DPipe, exp.Case, exp.If, exp.Predicate, exp.Connector)
+"""Operators that mean the same everywhere; what planners make of conditions is not computed."""
+
+
+def with_own_functions(expression: exp.Expression, dialect: str) -> exp.Expression:
+    """The expression as planners may read it; a copy where it differs."""
+    if dialect in _OF_SPARK or not any(map(_hashes, expression.walk())):
+        return expression
+    root = exp.Paren(this=expression.copy())
+    _mark(cast("exp.Expression", root.this), dialect)
+    return cast("exp.Expression", root.this)
+
+
+def _hashes(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in _SHARED_NAMES
+    return isinstance(node, _DIGESTS) or (isinstance(node, exp.Hex) and node.args.get("case") is not None)
+
+
+def _mark(node: exp.Expression, dialect: str) -> None:
+    parts = list(node.iter_expressions())
+    if type(node) in (exp.Lower, exp.Upper) and not _same(node, dialect):
+        node.replace(exp.Anonymous(this=f"{node.key}_of_ascii", expressions=[node.this]))
+    elif isinstance(node, _OPERATORS) and not _same(node, dialect):
+        node.replace(exp.Anonymous(this=f"in_{dialect or 'sql'}", expressions=[node.copy()]))
+        return
+    for part in parts:
+        _mark(part, dialect)
+
+
+def _same(node: exp.Expression, dialect: str) -> bool:
+    """Whether a function means in a dialect what it means in Spark, for every text."""
+    kind = type(node)
+    if kind in (*_DIGESTS, exp.Concat, exp.Coalesce, exp.Unhex) or isinstance(node, _STANDARD):
+        return dialect != "oracle" or kind in _DIGESTS  # https://docs.oracle.com: an empty text is NULL
+    if kind is exp.Lower or kind is exp.Upper:
+        return _is_hexadecimal(node.this) or (kind is exp.Lower and dialect in _UNICODE_LOWER)
+    if isinstance(node, exp.Cast):
+        return node.to.this in _TEXT and not node.to.expressions and node.args.get("format") is None
+    if kind is exp.Substring:
+        start, length = node.args.get("start"), node.args.get("length")
+        return dialect in _COUNT_LETTERS and _counts(start) and (length is None or _counts(length))
+    if kind is exp.Trim:
+        return dialect in _TRIM_BLANKS and node.expression is None
+    if kind is exp.Replace:
+        return dialect in _COUNT_LETTERS and isinstance(node.expression, exp.Literal) and bool(node.expression.name)
+    return False
+
+
+def _counts(node: object) -> bool:
+    """A written number from 1."""
+    return isinstance(node, exp.Literal) and node.is_int and int(node.name) > 0
+
+
+def _is_hexadecimal(node: exp.Expression) -> bool:
+    """Whether a text has only letters whose case is the same everywhere."""
+    while isinstance(node, exp.Paren | exp.Lower | exp.Upper):
+        node = cast("exp.Expression", node.this)
+    return isinstance(node, _DIGESTS)
