@@ -177,3 +177,22 @@ def test_a_store_whose_tables_no_file_is_read_of(gcs: Gcs, tmp_path: Path) -> No
         "hold_refills",
         "object_place",  # nobody looked into it
     }
+
+
+def test_open_lineage_of_a_table_where_persons_are_stands_against_every_plan(estate: Shop) -> None:
+    """And is no warning there, as it is where the search of a plan may settle it."""
+    unknown = "INSERT INTO app.mails SELECT user_id, q.* FROM app.users, LATERAL json_tuple(email) q;"
+    estate.write({**JOBS, "unknown": unknown}, READINESS)
+    made, found = agree(estate.settings)
+    assert {gap.kind for gap in made.gaps} == {GapKind.LINEAGE}
+    assert (found.ready, GapKind.LINEAGE.value in blocking(found)) == (False, True)
+
+
+def test_a_file_outside_all_tables_that_nobody_can_read_is_told_as_a_warning(estate: Shop) -> None:
+    (estate.base / "w" / "notes.bin").write_bytes(bytes(range(256)))
+    without = {name: value for name, value in READINESS.items() if name != "canaries"}
+    estate.write(JOBS, without)
+    made, found = agree(estate.settings)
+    assert {gap.kind for gap in made.gaps} == {GapKind.UNKNOWN_FILE}
+    [one] = [f for f in found.findings if f.gap == GapKind.UNKNOWN_FILE.value]
+    assert one.level is Level.WARNING

@@ -25,8 +25,8 @@ SEARCH_SETTLES = frozenset(
 )
 """Kinds that are no gap of a plan whose search finds that the person is not there."""
 
-_TOLD_ABOVE = frozenset({*SEARCH_SETTLES, GapKind.NOT_FOUND, GapKind.LINEAGE})
-"""Kinds that are told with what a search may settle; the plan for anybody has them, too."""
+_TOLD_ABOVE = frozenset({*SEARCH_SETTLES, GapKind.NOT_FOUND})
+"""Kinds that are told from the inventory and lineage; the plan for anybody has them, too."""
 
 
 def standing_gaps(
@@ -70,6 +70,10 @@ def standing_gaps(
         )
 
     def all_of() -> Iterator[Finding]:
+        for made in plans:  # first: what stands against a plan is no warning, whatever else tells it
+            for gap in made.gaps:
+                if gap.kind not in _TOLD_ABOVE:
+                    yield of(gap, Level.BLOCKING)
         for gap in inventory_gaps(world):
             yield of(gap, Level.WARNING if gap.kind in SEARCH_SETTLES else Level.BLOCKING)
         for one in followed:
@@ -84,10 +88,6 @@ def standing_gaps(
                     kind, name = FindingKind.NO_WAY_TO_ROWS, one.subject.name
                     text = f"persons of `{name}` come here: {carriage.reason}"
                     yield Finding(kind, Level.BLOCKING, where, whose, text, carriage.closes, name)
-        for made in plans:
-            for gap in made.gaps:
-                if gap.kind not in _TOLD_ABOVE:
-                    yield of(gap, Level.BLOCKING)
 
     for finding in all_of():
         plain = {name: named.mask(getattr(finding, name)) for name in ("where", "text", "todo", "detail")}
