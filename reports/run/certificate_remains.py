@@ -41,7 +41,7 @@ _REMAINS = {
     "left_out_cells": (
         "column was",
         "columns were",
-        "searched, and cells that equal a number of the request stay. A responsible person said that they are not of it",
+        "searched, and cells that equal a number of the request stay. A responsible person said they are not of it",
     ),
     "confirmed": ("place was", "places were", "not searched. A responsible person confirmed what was done there"),
 }

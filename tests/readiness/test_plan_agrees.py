@@ -196,3 +196,35 @@ def test_a_file_outside_all_tables_that_nobody_can_read_is_told_as_a_warning(est
     assert {gap.kind for gap in made.gaps} == {GapKind.UNKNOWN_FILE}
     [one] = [f for f in found.findings if f.gap == GapKind.UNKNOWN_FILE.value]
     assert one.level is Level.WARNING
+
+
+LAW = """laws:
+  - {{version: 1, name: CLUB, title: S, checked: 2026-11-27, rules: [{{since: 2020-01-01,
+     deadline: {{days: {days}, article: a, url: 'https://c.example/s'}},
+     notice: {{hours: {hours}, grounds: [request], text: x, article: b, url: 'https://c.example/s'}},
+     keep_log: {{days: 1095, article: c, url: 'https://c.example/s'}}}}]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("laws", "days", "hours", "more"),
+    [
+        (["CLUB"], 10, 300, "retention: {pii_days: 0, derived_days: 0}\n"),
+        (["CLUB", "GDPR"], 32, 24 * 28, ""),
+    ],
+)
+def test_each_law_is_answered_by_the_plan_after_its_own_notice(
+    estate: Shop, laws: list[str], days: int, hours: int, more: str
+) -> None:
+    """Where no step waits, and where another law without a notice has the shorter time."""
+    estate.write(JOBS, {**READINESS, "laws": laws})
+    with estate.settings.estate_file.open("a") as file:
+        file.write(LAW.format(days=days, hours=hours) + more)
+    subject = SubjectRef(type="user", key=PERSON)
+    (estate.base / "policy.yaml").write_text("version: 1\n")
+    asked = Request(id="R-1", law="CLUB", received=NOW, noticed=NOW, subject=subject)
+    made, found = plan(estate.settings, [asked], as_of=NOW).plan, readiness(estate.settings, as_of=NOW)
+    assert made.totals.finish > made.totals.deadline
+    assert {one.law: one.met for one in found.provable.laws} == {law: law == "GDPR" for law in laws}
+    [late] = [f for f in found.findings if f.kind is FindingKind.TOO_LATE]
+    assert "the notice to the person" in late.text

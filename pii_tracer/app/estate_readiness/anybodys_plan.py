@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 
 from pii_tracer.app.estate_readiness.canary_search import Followed
@@ -41,11 +42,13 @@ _REQUEST = "reading"
 
 @dataclass(frozen=True)
 class AnybodysPlan:
-    """The plan for a person of one subject, and the gaps that it has for whomever it is made."""
+    """The plan for a person of one subject, and the gaps that it has for whomever it is made. laws: those by whose
+    requests it begins and ends then."""
 
     followed: Followed
     plan: ErasurePlan
     gaps: tuple[Gap, ...]
+    laws: tuple[str, ...]
 
 
 def plans_for_anybody(
@@ -59,7 +62,7 @@ def plans_for_anybody(
     now: datetime,
     say: Callable[[str], None],
 ) -> Iterator[AnybodysPlan]:
-    """A plan for each subject. laws: the one with the shortest time dates them.
+    """A plan for each subject and each time of notice that the laws have.
 
     Raises:
         PlanError: as for every plan of this estate.
@@ -69,11 +72,9 @@ def plans_for_anybody(
     surveys = {name: _survey(one, states) for name, one in followed.items()}
     key_sets = [key_set for found in surveys.values() for key_set in found.key_sets.values()]
     catalogs = telling_catalogs(estate, base, build_patterns(key_sets), say) if key_sets else ()
-    law = min(laws, key=lambda name: laws[name].at(now).deadline.after(now), default=None)
-    if law is None:
-        return
-    notice = laws[law].at(now).notice
-    for name, found in surveys.items():
+    for (name, found), alike in product(surveys.items(), _by_notice(laws, now)):
+        law = min(alike, key=lambda one: laws[one].at(now).deadline.after(now))
+        notice = laws[law].at(now).notice
         say(f"planning for anybody of {name}")
         world = _world(estate, inventory, graph, is_dev, found, catalogs)
         plan = build_plan(
@@ -98,7 +99,17 @@ def plans_for_anybody(
             )
         )
         asked = (gap for gap in plan.gaps if KNOWN[gap.kind] is Knows.ASKED)
-        yield AnybodysPlan(followed[name], plan, (*asked, *_remade(found, inventory)))
+        yield AnybodysPlan(followed[name], plan, (*asked, *_remade(found, inventory)), alike)
+
+
+def _by_notice(laws: Mapping[str, Law], now: datetime) -> tuple[tuple[str, ...], ...]:
+    """The laws after whose notice an erasure begins at the same time, together."""
+    found: dict[int, list[str]] = {}
+    for name in sorted(laws):
+        notice = laws[name].at(now).notice
+        hours = notice.hours if notice and Ground.REQUEST in notice.grounds else 0
+        found.setdefault(hours, []).append(name)
+    return tuple(map(tuple, found.values()))
 
 
 def _survey(one: Followed, states: Mapping[DatasetId, TableState]) -> Survey:
