@@ -40,6 +40,25 @@ from planners.stores.place_gaps_and_copies import BY_KEY, remade_by_nobody
 _REQUEST = "reading"
 
 
+_WHOLE = {
+    **dict.fromkeys(("tinyint", "byte"), 2),
+    **dict.fromkeys(("smallint", "short"), 4),
+    **dict.fromkeys(("int", "integer"), 9),
+    **dict.fromkeys(("bigint", "long"), 15),
+    **dict.fromkeys(("float", "real"), 7),
+    "double": 15,
+}
+"""By type, the digits of a number that a column gives back as it is."""
+_OTHERS: Mapping[str, Callable[[], str]] = {
+    "uuid": lambda: str(uuid.uuid4()),
+    "date": lambda: f"{1000 + secrets.randbelow(700)}-02-03",
+    "timestamp": lambda: f"{1000 + secrets.randbelow(700)}-02-03 04:05:06",
+    "timestamp_ntz": lambda: f"{1000 + secrets.randbelow(700)}-02-03 04:05:06",
+    "timestamptz": lambda: f"{1000 + secrets.randbelow(700)}-02-03 04:05:06",
+    "boolean": lambda: "true",
+}
+
+
 @dataclass(frozen=True)
 class AnybodysPlan:
     """The plan for a person of one subject, and the gaps that it has for whomever it is made. laws: those by whose
@@ -132,17 +151,21 @@ def _invented(subject: Subject, column: str, type_: str, category: str) -> str:
 
 def _value(type_: str, category: str) -> str:
     """A value that nobody has, of the column's type."""
-    if type_.startswith("uuid"):
-        return str(uuid.uuid4())
-    if category == "email":
+    name, _, size = type_.partition("(")
+    if name in _OTHERS:
+        return _OTHERS[name]()
+    if name in _WHOLE:
+        digits = _WHOLE[name]
+    elif name in ("decimal", "numeric", "number"):
+        whole, _, behind = size.rstrip(")").partition(",")
+        digits = int(whole or 15) - int(behind or 0)
+    elif category == "email":
         return f"{secrets.token_hex(12)}@reading.invalid"
-    if category == "phone" or type_.startswith(("int", "bigint", "long", "decimal", "number")):
-        return (
-            str(10**8 + secrets.randbelow(10**9))
-            if type_ in ("int", "integer")
-            else str(10**14 + secrets.randbelow(10**14))
-        )
-    return secrets.token_hex(16)
+    elif category == "phone":
+        digits = 15
+    else:
+        return secrets.token_hex(16)
+    return str(secrets.randbelow(9 * 10 ** (digits - 1)) + 10 ** (digits - 1)) if digits > 0 else "0"
 
 
 def _world(
