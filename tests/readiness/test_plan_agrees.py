@@ -135,6 +135,8 @@ def test_a_lake_of_glue_says_what_each_plan_says_of_it(store: Store, tmp_path: P
     wanted = {GapKind.UNGUARDED_COMMITS, GapKind.CATALOG_UNREADABLE, GapKind.CANNOT_BE_PROVED}
     assert {gap.kind for gap in made.gaps} == wanted
     assert {f.gap for f in found.findings if f.level is Level.BLOCKING} == {kind.value for kind in wanted}
+    [unread] = [f for f in found.findings if f.gap == GapKind.CATALOG_UNREADABLE.value]
+    assert "." not in unread.where, "a list of tables: each new one would make another finding"
 
 
 def blocking(found: Readiness) -> set[str | None]:

@@ -18,6 +18,7 @@ from pii_tracer.model.plan import Gap
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
 from planners.copies.match_key_resolution import Keys
 from planners.gaps.copy_gaps import inventory_gaps, missing, open_lineage
+from planners.gaps.table_descriptions import is_of_catalog
 from planners.locate.subject_survey import Survey, World
 
 SEARCH_SETTLES = frozenset(
@@ -57,12 +58,14 @@ def standing_gaps(
         return named.rules.owner_of(dataset.name if dataset else evidence, *_aliases(graph, dataset))
 
     def of(gap: Gap, level: Level) -> Finding:
-        where = title(gap.dataset, gap.evidence)
+        # of many tables of a catalog: a list as it is now would make a new finding of each new table
+        told = gap.evidence.partition(".")[0] if is_of_catalog(gap) else gap.evidence
+        where = title(gap.dataset, told)
         return Finding(
             FindingKind.GAP,
             level,
             where,
-            owner(gap.dataset, gap.evidence),
+            owner(gap.dataset, told),
             gap.reason,
             "see docs/gaps.md for what closes it",
             detail=gap.id,

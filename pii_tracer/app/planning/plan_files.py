@@ -49,8 +49,11 @@ def refuse_existing(path: Path | None) -> None:
     nothing can be written, so that no plan is made in vain."""
     if path is not None and (path.exists() or path.is_symlink()):
         raise UsageError("the file is there already", where=str(path), todo="name a new file for `--write-waivers`")
-    if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK | os.X_OK)):
-        where, todo = str(path.parent), "name a file in another folder for `--write-waivers`"
+    if path is None:
+        return
+    folder = next(one for one in path.absolute().parents if one.exists())  # what is missing is made
+    if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        where, todo = str(folder), "name a file in another folder for `--write-waivers`"
         raise UsageError("no waivers can be written in that folder", where=where, todo=todo)
 
 

@@ -29,9 +29,11 @@ def test_an_unknown_key_is_not_repeated(tmp_path: Path) -> None:
     assert "asha" not in str(told.value)
 
 
-def test_a_folder_that_is_not_there_is_refused_before_a_plan_is_made(tmp_path: Path) -> None:
+def test_a_folder_in_which_nothing_can_be_written_is_refused_before_a_plan_is_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="no waivers can be written"):
-        refuse_existing(tmp_path / "none" / "w.yaml")
+        refuse_existing(tmp_path / "file" / "w.yaml")
+    refuse_existing(tmp_path / "new" / "w.yaml")
 
 
 def test_every_gap_that_may_be_waived_is_drafted_and_refused_until_it_is_filled_in(tmp_path: Path) -> None:
