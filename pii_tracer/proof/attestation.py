@@ -48,6 +48,9 @@ AGAIN = "computed_again"
 """Key of `pii_tracer.verify.verdicts.ComputedAgain` in the facts of a verification."""
 READING = "reading"
 """Key of `pii_tracer.scan.hits.Reading` in a step's facts and in the scope."""
+LEFT_OUT_CELLS = "cells that equal a key of the person are left out there"
+COMPUTED_AGAIN = "computed again by its owner"
+"""How the reasons of these exceptions begin: the certificate knows them by it."""
 JOURNAL, LEAVES = "journal.jsonl", "leaves.jsonl"
 NUMBERED = ("approvals", "confirmations")
 """Folders of the evidence whose files are `000.json` and so on."""
@@ -323,7 +326,7 @@ def exceptions_of(plan: ErasurePlan, records: Sequence[Record]) -> list[Reserved
             )
     day = plan.created_at.date().isoformat()
     for item in plan.not_keys:
-        why = f"cells that equal a key of the person are left out there, by a person's word of {day}: {item.told}"
+        why = f"{LEFT_OUT_CELLS}, by a person's word of {day}: {item.told}"
         found.append(Reserved(kind=ReservedKind.CONFIRMED, what=item.name, why=why, who=item.owner))
     return found
 
@@ -336,7 +339,7 @@ def recomputed_words(facts: Mapping[str, Any]) -> str:
         f"{counted(after, 'file is', 'files are')} there, all from after its job began" if after else "no file is there"
     )
     return (
-        "computed again by its owner, not erased, and no proof by bytes. When its sources had been erased,"
+        f"{COMPUTED_AGAIN}, not erased, and no proof by bytes. When its sources had been erased,"
         f" {counted(before, 'file was', 'files were')} there, and none of these is left. Now {now}. The"
         " counts themselves were not compared, and a file that was merged or compressed out of old ones is not known"
     )

@@ -26,7 +26,6 @@ _ASKED = frozenset(
         GapKind.OUTSIDE_ROOTS,
         GapKind.OUTSIDE_LINK,
         GapKind.HIDDEN_DATA,
-        GapKind.UNKNOWN_FILE,
         GapKind.TWO_FORMATS,
         GapKind.NESTED_TABLE,
         GapKind.FOLDER_AROUND_TABLES,
@@ -105,6 +104,7 @@ _ASKED = frozenset(
 )
 _SEARCH = frozenset(
     {
+        GapKind.UNKNOWN_FILE,
         GapKind.UNREADABLE,
         GapKind.NOT_SCANNED,
         GapKind.BESIDE_UNREAD,

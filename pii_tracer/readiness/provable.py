@@ -13,22 +13,32 @@ from pii_tracer.readiness.findings import Finding, FindingKind, Level
 
 @dataclass(frozen=True)
 class Keeper:
-    """Something that keeps bytes until a day. until: None where nothing ends it. reason: the setting, lock or rule."""
+    """Something that keeps bytes until a day. until: None where nothing ends it. reason: the setting, lock or rule.
+
+    laws: the laws for whose requests it does, where it does not for all.
+    """
 
     where: str
     owner: str
     reason: str
     until: datetime | None
+    laws: tuple[str, ...] | None = None
+
+    def concerns(self, law: str) -> bool:
+        """Whether it keeps the bytes of somebody who asks by this law."""
+        return self.laws is None or law in self.laws
 
 
 @dataclass(frozen=True)
 class LawAnswer:
-    """A law's deadline for a request received now, and whether the proof could be there by then."""
+    """A law's deadline for a request received now, and whether the proof could be there by then. decided_by: what is
+    let go last for a request by this law."""
 
     law: str
     article: str
     deadline: datetime
     met: bool
+    decided_by: Keeper | None = None
 
 
 @dataclass(frozen=True)
@@ -46,21 +56,32 @@ class Provable:
 
 def provable(now: datetime, keepers: Sequence[Keeper], held: Sequence[Keeper], laws: Mapping[str, Law]) -> Provable:
     """Take the last of all ends. Nothing that keeps bytes means that the proof waits for no clock."""
-    endless = next((keeper for keeper in keepers if keeper.until is None), None)
-    last = endless or max(keepers, key=lambda k: (k.until or now, k.where), default=None)
-    on = None if endless else max(now, last.until or now) if last else now
+    last = _last(now, keepers)
     answers = []
     for name in sorted(laws):
         deadline = laws[name].at(now).deadline
         end = deadline.after(now)
-        answers.append(LawAnswer(name, deadline.article, end, on is not None and on <= end))
-    return Provable(on, last, tuple(answers), tuple(held))
+        mine = _last(now, [keeper for keeper in keepers if keeper.concerns(name)])
+        on = _end(now, mine)
+        answers.append(LawAnswer(name, deadline.article, end, on is not None and on <= end, mine))
+    return Provable(_end(now, last), last, tuple(answers), tuple(held))
+
+
+def _last(now: datetime, keepers: Sequence[Keeper]) -> Keeper | None:
+    endless = next((keeper for keeper in keepers if keeper.until is None), None)
+    return endless or max(keepers, key=lambda k: (k.until or now, k.where), default=None)
+
+
+def _end(now: datetime, keeper: Keeper | None) -> datetime | None:
+    if keeper is None:
+        return now
+    return None if keeper.until is None else max(now, keeper.until)
 
 
 def late(found: Provable) -> Iterator[Finding]:
     """A finding for each law whose deadline the proof would miss."""
     for answer in found.laws:
-        keeper = found.decided_by
+        keeper = answer.decided_by
         if answer.met or keeper is None:
             continue
         until, due = told_apart(keeper.until or answer.deadline, answer.deadline)

@@ -17,6 +17,7 @@ from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, short_digest, slug, whole_list
 
 _STATEMENTS = "ALTER TABLE … UNSET TBLPROPERTIES, DROP CONSTRAINT, ALTER COLUMN … COMMENT"
+_OF_CATALOG = f"gap-{GapKind.CATALOG_UNREADABLE}-texts-"
 _SHOWN = 8
 """Tables that a gap about many of them names."""
 
@@ -86,13 +87,18 @@ def _unread_texts(world: World) -> Iterator[Gap]:
         reason = f"what the catalog keeps beside rows was not read: {cause}"
         more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
         yield Gap(
-            id=f"gap-{GapKind.CATALOG_UNREADABLE}-texts-{slug(catalog)}-{short_digest(cause)}",
+            id=f"{_OF_CATALOG}{slug(catalog)}-{short_digest(cause)}",
             dataset=None,
             kind=GapKind.CATALOG_UNREADABLE,
             seen=whole_list(reason, named),
             reason=reason,
             evidence=", ".join(named[:_SHOWN]) + more,
         )
+
+
+def is_of_catalog(gap: Gap) -> bool:
+    """Whether it is one gap for many tables of a catalog, whose evidence names some of them: `CATALOG.TABLE, …`."""
+    return gap.id.startswith(_OF_CATALOG)
 
 
 def _todo(item: CopyDraft, told: Iterable[str]) -> str:

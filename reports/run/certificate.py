@@ -7,41 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pii_tracer.common.plurals import counted
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import ProofError
 from pii_tracer.model.plan import digest_of
 from reports.html_templates import render_html
+from reports.run.certificate_remains import Qualification, may_stay, remains
 
 _LINES, _LINE = 12, 88
 """Room for names on one page of A4: lines, and characters of a line."""
 _PERSONS = 6
 _ANSWERED = {"confirmed": "", "waived": "waived: ", "unverified": "nobody could look at it: "}
 """Kinds of exceptions for which a named person answers, and what is said in front of the reason."""
-
-_REMAINS = {
-    "sealed": ("encrypted copy stays", "encrypted copies stay", "that nobody can read: what opened it was destroyed"),
-    "unverified": ("place could", "places could", "not be read. A responsible person accepted this"),
-    "waived": ("doubt was", "doubts were", "not cleared up by the search. A responsible person accepted this"),
-    "confirmed": ("place was", "places were", "not searched. A responsible person confirmed what was done there"),
-}
-"""By kind of qualification: one, several, and what the person is told of it."""
-
-
-@dataclass(frozen=True)
-class Qualification:
-    """What limits the statement. since: an upper bound of when a sealed copy became unreadable; None for the others.
-
-    who: the person that answers for it, and until: to which day (RFC 3339), where these are told. kind: as the
-    attestation calls it.
-    """
-
-    kind: str
-    what: str
-    why: str
-    since: datetime | None = None
-    who: str | None = None
-    until: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +44,8 @@ class Certificate:
     read that were not read or not decoded again; known_by_store: objects of these that were not read, as their store
     says which they are. chunks_left: column chunks of Parquet that were not decoded, since none of the values fits in
     their shape; in_parts: objects of which such pages were not read, as their store says that they are the same; some
-    of them may be in `known`. still: requests of the same run that stay open.
+    of them may be in `known`. still: requests of the same run that stay open. asked: requests that the attestation
+    is about.
     """
 
     persons: tuple[tuple[str, str, str], ...]
@@ -98,6 +75,7 @@ class Certificate:
     signer: str
     file: str
     still: int
+    asked: int
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -114,17 +92,18 @@ class Certificate:
 
     @property
     def remains(self) -> tuple[str, ...]:
-        """What stays, or was not proved, for the person: without names, ids and places."""
-        found = []
-        for kind, (one, more, told) in _REMAINS.items():
-            mine = [item for item in self.qualified if item.kind == kind]
-            if not mine:
-                continue
-            last = max((item.until[:10] for item in mine if item.until), default=None)
-            since = max((item.since for item in mine if item.since), default=None)
-            day = (f", until {last} at the latest" if last else "") + (f" by {since:%Y-%m-%d}" if since else "")
-            found.append(f"{counted(len(mine), one, more)} {told}{day}.")
-        return tuple(found)
+        """What stays, or was not proved, for the person."""
+        return remains(self.qualified, "you" if len(self.persons) == 1 else "these persons")
+
+    @property
+    def may_stay(self) -> bool:
+        """Whether the page must not say that nothing more was found."""
+        return may_stay(self.qualified)
+
+    @property
+    def among_others(self) -> bool:
+        """Whether the run erased other persons as well: what it erased is then not told by number to one of them."""
+        return self.asked > len(self.persons)
 
     @property
     def persons_shown(self) -> tuple[tuple[str, str, str], ...]:
@@ -179,6 +158,7 @@ def certificate(statement: Mapping[str, Any], checked: Checked) -> Certificate:
             signer=checked.signer,
             file=checked.file,
             still=said["open"]["requests"] if "open" in said else 0,
+            asked=said["requests"]["count"],
         )
     except (KeyError, TypeError, AttributeError, ValueError):
         raise ProofError("the attestation does not have the form it must have", todo="attest the run again") from None

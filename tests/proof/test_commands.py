@@ -255,7 +255,9 @@ def test_what_a_destroyed_key_keeps_and_a_named_person_answers_for_limits_the_ce
 ) -> None:
     """Who was erased by destroying a key, or past a waived gap, gets a certificate that says so, with dates."""
     waiver = Waiver(who="Dr. Rao", why="the <b>vendor</b> wiped it", until=DEADLINE)
-    waived = Gap(id="gap-1", dataset=None, kind=GapKind.MISSING_ROOT, reason="not there", evidence="", waiver=waiver)
+    waived = Gap(
+        id="gap-missing_root-1", dataset=None, kind=GapKind.MISSING_ROOT, reason="not there", evidence="", waiver=waiver
+    )
     unread = Reserved(
         kind=ReservedKind.UNVERIFIED, what="(no copy) x", why="cut off", who="Dr. Sen", until="2027-01-01"
     )
@@ -273,7 +275,7 @@ def test_what_a_destroyed_key_keeps_and_a_named_person_answers_for_limits_the_ce
     assert "1 place could not be read. A responsible person accepted this, until 2027-01-01 at the latest." in plain
     assert "Whom to ask" in plain
     technical = (
-        "gap-1",
+        "gap-missing_root-1",
         "Rao",
         "Sen",
         "vendor",
@@ -289,7 +291,7 @@ def test_what_a_destroyed_key_keeps_and_a_named_person_answers_for_limits_the_ce
     assert [name for name in technical if name not in auditors] == []
     assert "with 3 qualifications" in words
     assert f"c2 : unreadable since {seen} UTC at the latest, ciphertext kept" in words
-    assert "gap-1 : waived: the <b>vendor</b> wiped it. Dr. Rao answers for it, until 2026-12-21" in words
+    assert "gap-missing_root-1 : waived: the <b>vendor</b> wiped it. Dr. Rao answers for it, until 2026-12-21" in words
     assert "(no copy) x : nobody could look at it: cut off. Dr. Sen answers for it, until 2027-01-01" in words
 
 

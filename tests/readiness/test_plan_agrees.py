@@ -135,6 +135,8 @@ def test_a_lake_of_glue_says_what_each_plan_says_of_it(store: Store, tmp_path: P
     wanted = {GapKind.UNGUARDED_COMMITS, GapKind.CATALOG_UNREADABLE, GapKind.CANNOT_BE_PROVED}
     assert {gap.kind for gap in made.gaps} == wanted
     assert {f.gap for f in found.findings if f.level is Level.BLOCKING} == {kind.value for kind in wanted}
+    [unread] = [f for f in found.findings if f.gap == GapKind.CATALOG_UNREADABLE.value]
+    assert "." not in unread.where, "a list of tables: each new one would make another finding"
 
 
 def blocking(found: Readiness) -> set[str | None]:
@@ -177,3 +179,54 @@ def test_a_store_whose_tables_no_file_is_read_of(gcs: Gcs, tmp_path: Path) -> No
         "hold_refills",
         "object_place",  # nobody looked into it
     }
+
+
+def test_open_lineage_of_a_table_where_persons_are_stands_against_every_plan(estate: Shop) -> None:
+    """And is no warning there, as it is where the search of a plan may settle it."""
+    unknown = "INSERT INTO app.mails SELECT user_id, q.* FROM app.users, LATERAL json_tuple(email) q;"
+    estate.write({**JOBS, "unknown": unknown}, READINESS)
+    made, found = agree(estate.settings)
+    assert {gap.kind for gap in made.gaps} == {GapKind.LINEAGE}
+    assert (found.ready, GapKind.LINEAGE.value in blocking(found)) == (False, True)
+
+
+def test_a_file_outside_all_tables_that_nobody_can_read_is_told_as_a_warning(estate: Shop) -> None:
+    (estate.base / "w" / "notes.bin").write_bytes(bytes(range(256)))
+    without = {name: value for name, value in READINESS.items() if name != "canaries"}
+    estate.write(JOBS, without)
+    made, found = agree(estate.settings)
+    assert {gap.kind for gap in made.gaps} == {GapKind.UNKNOWN_FILE}
+    [one] = [f for f in found.findings if f.gap == GapKind.UNKNOWN_FILE.value]
+    assert one.level is Level.WARNING
+
+
+LAW = """laws:
+  - {{version: 1, name: CLUB, title: S, checked: 2026-11-27, rules: [{{since: 2020-01-01,
+     deadline: {{days: {days}, article: a, url: 'https://c.example/s'}},
+     notice: {{hours: {hours}, grounds: [request], text: x, article: b, url: 'https://c.example/s'}},
+     keep_log: {{days: 1095, article: c, url: 'https://c.example/s'}}}}]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("laws", "days", "hours", "more"),
+    [
+        (["CLUB"], 10, 300, "retention: {pii_days: 0, derived_days: 0}\n"),
+        (["CLUB", "GDPR"], 32, 24 * 28, ""),
+    ],
+)
+def test_each_law_is_answered_by_the_plan_after_its_own_notice(
+    estate: Shop, laws: list[str], days: int, hours: int, more: str
+) -> None:
+    """Where no step waits, and where another law without a notice has the shorter time."""
+    estate.write(JOBS, {**READINESS, "laws": laws})
+    with estate.settings.estate_file.open("a") as file:
+        file.write(LAW.format(days=days, hours=hours) + more)
+    subject = SubjectRef(type="user", key=PERSON)
+    (estate.base / "policy.yaml").write_text("version: 1\n")
+    asked = Request(id="R-1", law="CLUB", received=NOW, noticed=NOW, subject=subject)
+    made, found = plan(estate.settings, [asked], as_of=NOW).plan, readiness(estate.settings, as_of=NOW)
+    assert made.totals.finish > made.totals.deadline
+    assert {one.law: one.met for one in found.provable.laws} == {law: law == "GDPR" for law in laws}
+    [late] = [f for f in found.findings if f.kind is FindingKind.TOO_LATE]
+    assert "the notice to the person" in late.text

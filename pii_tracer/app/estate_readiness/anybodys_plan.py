@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 
 from pii_tracer.app.estate_readiness.canary_search import Followed
@@ -39,13 +40,34 @@ from planners.stores.place_gaps_and_copies import BY_KEY, remade_by_nobody
 _REQUEST = "reading"
 
 
+_WHOLE = {
+    **dict.fromkeys(("tinyint", "byte"), 2),
+    **dict.fromkeys(("smallint", "short"), 4),
+    **dict.fromkeys(("int", "integer"), 9),
+    **dict.fromkeys(("bigint", "long"), 15),
+    **dict.fromkeys(("float", "real"), 7),
+    "double": 15,
+}
+"""By type, the digits of a number that a column gives back as it is."""
+_OTHERS: Mapping[str, Callable[[], str]] = {
+    "uuid": lambda: str(uuid.uuid4()),
+    "date": lambda: f"{1000 + secrets.randbelow(700)}-02-03",
+    "timestamp": lambda: f"{1000 + secrets.randbelow(700)}-02-03 04:05:06",
+    "timestamp_ntz": lambda: f"{1000 + secrets.randbelow(700)}-02-03 04:05:06",
+    "timestamptz": lambda: f"{1000 + secrets.randbelow(700)}-02-03 04:05:06",
+    "boolean": lambda: "true",
+}
+
+
 @dataclass(frozen=True)
 class AnybodysPlan:
-    """The plan for a person of one subject, and the gaps that it has for whomever it is made."""
+    """The plan for a person of one subject, and the gaps that it has for whomever it is made. laws: those by whose
+    requests it begins and ends then."""
 
     followed: Followed
     plan: ErasurePlan
     gaps: tuple[Gap, ...]
+    laws: tuple[str, ...]
 
 
 def plans_for_anybody(
@@ -59,7 +81,7 @@ def plans_for_anybody(
     now: datetime,
     say: Callable[[str], None],
 ) -> Iterator[AnybodysPlan]:
-    """A plan for each subject. laws: the one with the shortest time dates them.
+    """A plan for each subject and each time of notice that the laws have.
 
     Raises:
         PlanError: as for every plan of this estate.
@@ -69,11 +91,9 @@ def plans_for_anybody(
     surveys = {name: _survey(one, states) for name, one in followed.items()}
     key_sets = [key_set for found in surveys.values() for key_set in found.key_sets.values()]
     catalogs = telling_catalogs(estate, base, build_patterns(key_sets), say) if key_sets else ()
-    law = min(laws, key=lambda name: laws[name].at(now).deadline.after(now), default=None)
-    if law is None:
-        return
-    notice = laws[law].at(now).notice
-    for name, found in surveys.items():
+    for (name, found), alike in product(surveys.items(), _by_notice(laws, now)):
+        law = min(alike, key=lambda one: laws[one].at(now).deadline.after(now))
+        notice = laws[law].at(now).notice
         say(f"planning for anybody of {name}")
         world = _world(estate, inventory, graph, is_dev, found, catalogs)
         plan = build_plan(
@@ -98,7 +118,17 @@ def plans_for_anybody(
             )
         )
         asked = (gap for gap in plan.gaps if KNOWN[gap.kind] is Knows.ASKED)
-        yield AnybodysPlan(followed[name], plan, (*asked, *_remade(found, inventory)))
+        yield AnybodysPlan(followed[name], plan, (*asked, *_remade(found, inventory)), alike)
+
+
+def _by_notice(laws: Mapping[str, Law], now: datetime) -> tuple[tuple[str, ...], ...]:
+    """The laws after whose notice an erasure begins at the same time, together."""
+    found: dict[int, list[str]] = {}
+    for name in sorted(laws):
+        notice = laws[name].at(now).notice
+        hours = notice.hours if notice and Ground.REQUEST in notice.grounds else 0
+        found.setdefault(hours, []).append(name)
+    return tuple(map(tuple, found.values()))
 
 
 def _survey(one: Followed, states: Mapping[DatasetId, TableState]) -> Survey:
@@ -121,17 +151,21 @@ def _invented(subject: Subject, column: str, type_: str, category: str) -> str:
 
 def _value(type_: str, category: str) -> str:
     """A value that nobody has, of the column's type."""
-    if type_.startswith("uuid"):
-        return str(uuid.uuid4())
-    if category == "email":
+    name, _, size = type_.partition("(")
+    if name in _OTHERS:
+        return _OTHERS[name]()
+    if name in _WHOLE:
+        digits = _WHOLE[name]
+    elif name in ("decimal", "numeric", "number"):
+        whole, _, behind = size.rstrip(")").partition(",")
+        digits = int(whole or 15) - int(behind or 0)
+    elif category == "email":
         return f"{secrets.token_hex(12)}@reading.invalid"
-    if category == "phone" or type_.startswith(("int", "bigint", "long", "decimal", "number")):
-        return (
-            str(10**8 + secrets.randbelow(10**9))
-            if type_ in ("int", "integer")
-            else str(10**14 + secrets.randbelow(10**14))
-        )
-    return secrets.token_hex(16)
+    elif category == "phone":
+        digits = 15
+    else:
+        return secrets.token_hex(16)
+    return str(secrets.randbelow(9 * 10 ** (digits - 1)) + 10 ** (digits - 1)) if digits > 0 else "0"
 
 
 def _world(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from pii_tracer.app.estate_readiness.anybodys_plan import AnybodysPlan
 from pii_tracer.app.estate_readiness.estate_facts import Named
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory, ObjectSet
-from pii_tracer.model.plan import ErasurePlan, Step
+from pii_tracer.model.plan import Step
 from pii_tracer.readiness.provable import Keeper, in_days
 from planners.schedule.step_dates import retention_of
 
@@ -17,11 +18,11 @@ _HOUR_S, _DAY_S = 3_600, 86_400
 
 
 def keepers(
-    estate: Estate, inventory: Inventory, plans: Iterable[ErasurePlan], named: Named, now: datetime
+    estate: Estate, inventory: Inventory, plans: Iterable[AnybodysPlan], named: Named, now: datetime
 ) -> Iterator[Keeper]:
     """Every keeper that the estate knows. plans: those for anybody, whose last step ends no earlier than it can."""
-    for plan in plans:
-        yield from _steps(estate, plan, named)
+    for made in plans:
+        yield _steps(estate, made, named, now)
     for objects in inventory.objects:
         yield from _locked(objects, named, now)
     for place in inventory.object_places:
@@ -48,19 +49,24 @@ def keepers(
         yield Keeper(table.table, named.rules.owner_of(table.table), "readers that remember a destroyed key", end)
 
 
-def _steps(estate: Estate, plan: ErasurePlan, named: Named) -> Iterator[Keeper]:
-    """When a plan's steps end at the earliest, where one of those that decide it waits; by the longest wait."""
+def _steps(estate: Estate, made: AnybodysPlan, named: Named, now: datetime) -> Keeper:
+    """When a plan's steps end at the earliest: by the longest wait of those that decide it, where one waits."""
+    plan = made.plan
+    begins = plan.not_before
+    noticed = begins - now if begins else timedelta()
     steps = {step.id: step for step in plan.steps}
     waiting = [steps[id_] for id_ in plan.totals.critical_path if steps[id_].estimate.wait]
-    if not waiting:
-        return
+    waits = max((step.estimate.wait for step in waiting), default=0)
+    if noticed.total_seconds() > waits or not waiting:
+        owner = named.rules.owner_of(plan.estate)
+        reason = "the notice to the person" if noticed > timedelta() else "the time that a plan's steps take"
+        return Keeper(plan.estate, owner, reason, plan.totals.finish, made.laws)
     longest = max(waiting, key=lambda step: (step.estimate.wait, step.id))
     copy = next((c for c in plan.copies if c.id == longest.copy_), None)
     where = (copy.table or copy.location) if copy else plan.estate
     owner = named.rules.owner_of(where, *((copy.location, copy.dataset.name) if copy else ()))
-    yield Keeper(
-        named.mask(where), owner, _wait(estate, longest, persons=bool(copy and copy.columns)), plan.totals.finish
-    )
+    reason = _wait(estate, longest, persons=bool(copy and copy.columns))
+    return Keeper(named.mask(where), owner, reason, plan.totals.finish, made.laws)
 
 
 def _wait(estate: Estate, step: Step, *, persons: bool) -> str:

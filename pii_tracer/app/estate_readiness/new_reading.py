@@ -108,7 +108,7 @@ def gather(
         now=now,
         state=EstateState(number, now.isoformat(), tables, places),
         gaps=standing_gaps(estate, inventory, graph, followed.values(), plans, paths, named),
-        keepers=tuple(keepers(estate, inventory, (made.plan for made in plans), named, now)),
+        keepers=tuple(keepers(estate, inventory, plans, named, now)),
         held=tuple(held(estate, now)),
         laws=laws,
         canaries=searched,

@@ -18,6 +18,7 @@ from pii_tracer.model.plan import Gap
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
 from planners.copies.match_key_resolution import Keys
 from planners.gaps.copy_gaps import inventory_gaps, missing, open_lineage
+from planners.gaps.table_descriptions import is_of_catalog
 from planners.locate.subject_survey import Survey, World
 
 SEARCH_SETTLES = frozenset(
@@ -25,8 +26,8 @@ SEARCH_SETTLES = frozenset(
 )
 """Kinds that are no gap of a plan whose search finds that the person is not there."""
 
-_TOLD_ABOVE = frozenset({*SEARCH_SETTLES, GapKind.NOT_FOUND, GapKind.LINEAGE})
-"""Kinds that are told with what a search may settle; the plan for anybody has them, too."""
+_TOLD_ABOVE = frozenset({*SEARCH_SETTLES, GapKind.NOT_FOUND})
+"""Kinds that are told from the inventory and lineage; the plan for anybody has them, too."""
 
 
 def standing_gaps(
@@ -57,12 +58,14 @@ def standing_gaps(
         return named.rules.owner_of(dataset.name if dataset else evidence, *_aliases(graph, dataset))
 
     def of(gap: Gap, level: Level) -> Finding:
-        where = title(gap.dataset, gap.evidence)
+        # of many tables of a catalog: a list as it is now would make a new finding of each new table
+        told = gap.evidence.partition(".")[0] if is_of_catalog(gap) else gap.evidence
+        where = title(gap.dataset, told)
         return Finding(
             FindingKind.GAP,
             level,
             where,
-            owner(gap.dataset, gap.evidence),
+            owner(gap.dataset, told),
             gap.reason,
             "see docs/gaps.md for what closes it",
             detail=gap.id,
@@ -70,6 +73,10 @@ def standing_gaps(
         )
 
     def all_of() -> Iterator[Finding]:
+        for made in plans:  # first: what stands against a plan is no warning, whatever else tells it
+            for gap in made.gaps:
+                if gap.kind not in _TOLD_ABOVE:
+                    yield of(gap, Level.BLOCKING)
         for gap in inventory_gaps(world):
             yield of(gap, Level.WARNING if gap.kind in SEARCH_SETTLES else Level.BLOCKING)
         for one in followed:
@@ -84,10 +91,6 @@ def standing_gaps(
                     kind, name = FindingKind.NO_WAY_TO_ROWS, one.subject.name
                     text = f"persons of `{name}` come here: {carriage.reason}"
                     yield Finding(kind, Level.BLOCKING, where, whose, text, carriage.closes, name)
-        for made in plans:
-            for gap in made.gaps:
-                if gap.kind not in _TOLD_ABOVE:
-                    yield of(gap, Level.BLOCKING)
 
     for finding in all_of():
         plain = {name: named.mask(getattr(finding, name)) for name in ("where", "text", "todo", "detail")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def read_waivers(path: Path) -> dict[str, Waiver]:
         told = type(error).__name__
         if isinstance(error, ValidationError):  # names of fields alone: what stands in them may be anything
             told = "fill in or correct " + ", ".join(
-                sorted({f"`{first['loc'][0]}`" for first in error.errors() if first["loc"]})
+                sorted({_field(str(first["loc"][0])) for first in error.errors() if first["loc"]})
             )
         raise ConfigError(
             f"the waivers file cannot be read: {told}",
@@ -39,10 +40,21 @@ def read_waivers(path: Path) -> dict[str, Waiver]:
         ) from None
 
 
+def _field(name: str) -> str:
+    return f"`{name}`" if name in Waiver.model_fields else "an unknown key"
+
+
 def refuse_existing(path: Path | None) -> None:
-    """Raise `UsageError` where a draft of waivers would overwrite a file: somebody's reasons may stand in it."""
+    """Raise `UsageError` where a draft of waivers would overwrite a file: somebody's reasons may stand in it. And where
+    nothing can be written, so that no plan is made in vain."""
     if path is not None and (path.exists() or path.is_symlink()):
         raise UsageError("the file is there already", where=str(path), todo="name a new file for `--write-waivers`")
+    if path is None:
+        return
+    folder = next(one for one in path.absolute().parents if one.exists())  # what is missing is made
+    if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        where, todo = str(folder), "name a file in another folder for `--write-waivers`"
+        raise UsageError("no waivers can be written in that folder", where=where, todo=todo)
 
 
 def draft_waivers(made: ErasurePlan, unwaivable: Container[str], path: Path) -> int:

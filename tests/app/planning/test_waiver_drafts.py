@@ -21,6 +21,21 @@ def gap(name: str, kind: GapKind = GapKind.UNREADABLE, waiver: Waiver | None = N
     return Gap(id=name, dataset=None, kind=kind, reason=f"so\n{EVIL}", evidence="e", waiver=waiver, seen=f"g{name}")
 
 
+def test_an_unknown_key_is_not_repeated(tmp_path: Path) -> None:
+    file = tmp_path / "w.yaml"
+    file.write_text("gap-a: {who: A, why: b, until: 2026-12-31T00:00:00Z, 'asha@x.example': 1}\n")
+    with pytest.raises(ConfigError, match="correct an unknown key") as told:
+        read_waivers(file)
+    assert "asha" not in str(told.value)
+
+
+def test_a_folder_in_which_nothing_can_be_written_is_refused_before_a_plan_is_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="no waivers can be written"):
+        refuse_existing(tmp_path / "file" / "w.yaml")
+    refuse_existing(tmp_path / "new" / "w.yaml")
+
+
 def test_every_gap_that_may_be_waived_is_drafted_and_refused_until_it_is_filled_in(tmp_path: Path) -> None:
     file = tmp_path / "w.yaml"
     done = gap("done", waiver=Waiver(who="w", why="y", until=DEADLINE))
