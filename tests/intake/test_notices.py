@@ -58,7 +58,7 @@ def test_a_run_begins_when_the_notice_has_run_and_not_before(
     # who logs in meanwhile keeps her account
     assert called(settings, "requests", "withdraw", "R-1", *SAID) == ExitCode.DONE
     assert called(settings, "apply", str(found.written.path)) == ExitCode.ERROR
-    assert "it is withdrawn" in capsys.readouterr().err
+    assert "is withdrawn (as agreed)" in capsys.readouterr().err
 
 
 def test_a_notice_that_nobody_gave_is_not_taken(settings: Settings) -> None:
