@@ -123,7 +123,7 @@ def test_tables_of_one_owner_tell_whose_the_bucket_is(world: World) -> None:
 def test_what_a_bucket_does_not_tell_is_not_said_to_keep_anything(world: World) -> None:
     bucket = world.new("lake", versioned=False)
     lifecycle(30)(world.client(), bucket)
-    refusing = world.client()
+    refusing = World(world.endpoint_url).client()
     refusing.meta.events.register("before-call.s3", refuse)
     kept = kept_by_bucket(lambda _: refusing, bucket, [""])
     assert (kept.versioned, kept.old_versions, kept.default_retention, len(kept.refused)) == (None, None, None, 4)
