@@ -28,7 +28,7 @@ from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLin
 from pii_tracer.lineage.sql.statements import file_statements
 from pii_tracer.lineage.sql.statements.create_statements import created, learn_variables
 from pii_tracer.lineage.sql.statements.merge_statements import merged
-from pii_tracer.lineage.sql.statements.tended_tables import taken_in
+from pii_tracer.lineage.sql.statements.tended_tables import takes_in_alone
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
 from pii_tracer.lineage.sql.text.current_database import current_database
@@ -176,7 +176,7 @@ class Script:
         if used is not None:
             self._use(used)
         moves = moves_of(text, self.dialect)
-        if used is not None or moves == () or administration(text) is not None or taken_in(text) is not None:
+        if used is not None or moves == () or administration(text) is not None or takes_in_alone(text):
             return [self._finish(statement, query, tended(query, text))]
         dynamic = dynamic_of(text, self.dialect)
         if dynamic is not None:

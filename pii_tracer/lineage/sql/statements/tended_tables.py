@@ -18,6 +18,10 @@ _TAKES_IN = re.compile(
 (https://spark.apache.org/docs/3.5.6/sql-ref-syntax-ddl-repair-table.html,
 https://impala.apache.org/docs/build/html/topics/impala_refresh.html).
 """
+_OPTIONS = re.compile(
+    r"(?:\s+(?:(?:ADD|SYNC)\s+PARTITIONS|NO\s+STATISTICS|PARTITIONED\s+BY\s*\([^()]*\)))*\s*;?\s*", re.IGNORECASE
+)
+"""What may follow the table's name and moves nothing."""
 _TENDS = re.compile(
     r"\s*(?:(?:OPTIMIZE|ANALYZE|VACUUM|REORG)\s+(?:\([^()]*\)\s*)?"
     r"(?:(?:FULL|FREEZE|VERBOSE|ANALYZE|LOCAL|NO_WRITE_TO_BINLOG|LITE|REINDEX|SORT\s+ONLY|DELETE\s+ONLY)\s+)*"
@@ -30,6 +34,12 @@ _TENDS = re.compile(
 def taken_in(text: str) -> str | None:
     """The table, as it is written, that a statement takes rows in for."""
     return _named(_TAKES_IN.match(text))
+
+
+def takes_in_alone(text: str) -> bool:
+    """Whether a statement takes in rows, and nothing in it does anything else."""
+    found = _TAKES_IN.match(text)
+    return found is not None and _OPTIONS.fullmatch(text, found.end()) is not None
 
 
 def tended_in(text: str) -> str | None:
