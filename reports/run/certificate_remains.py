@@ -14,7 +14,6 @@ _NOT_THERE = (
     GapKind.MISSING_ROOT,
     GapKind.OUTSIDE_ROOTS,
     GapKind.OUTSIDE_LINK,
-    GapKind.UNKNOWN_FILE,
     GapKind.UNKNOWN_TABLE,
     GapKind.UNKNOWN_CATALOG,
     GapKind.CATALOG_UNREADABLE,

@@ -71,7 +71,9 @@ def test_each_confirmation_is_told_as_what_it_is(why: str, words: str) -> None:
     assert ("confirmed what was done" in found) == (why == "act: confirmed")
 
 
-@pytest.mark.parametrize("gap", ["unexpected_copy-x", "table_text-x", "no_way-x", "shared-x-y", "of-a-later-version"])
+@pytest.mark.parametrize(
+    "gap", ["unexpected_copy-x", "table_text-x", "no_way-x", "unknown_file-x", "shared-x-y", "of-a-later-version"]
+)
 def test_where_data_may_stay_nothing_says_that_no_more_was_found(gap: str) -> None:
     words = page(exception("waived", f"gap-{gap}", until="2026-12-31T00:00:00Z"))
     assert "found nothing more" not in words
