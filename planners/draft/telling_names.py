@@ -26,9 +26,8 @@ def without_telling_names(tables: Sequence[SampledTable]) -> tuple[list[SampledT
     }
 
     def tells(name: str) -> bool:
-        if name.strip().casefold() in known or may_tell_of_person(name):
-            return True
-        return any(part.strip().casefold() in known or may_tell_of_person(part) for part in name.split("."))
+        parts = (name, *name.split("."))
+        return any(part.strip().casefold() in known or may_tell_of_person(part) for part in parts)
 
     kept, apart = [], 0
     for table in tables:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
 from pii_tracer.lineage.sources.fact_ledger import Ledger
+from pii_tracer.lineage.sources.reached import reached
 from pii_tracer.lineage.sources.statement_facts import Told
 from pii_tracer.lineage.sources.written_views import Views
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
@@ -158,20 +159,9 @@ def _known(table: _Table, defined: set[_Table], named: set[_Table], like: Mappin
     named: tables that came about by that alone, which is no definition where names go round in a circle.
     """
     return all(
-        one in defined or (one in named and like.get(one) and one not in _origins(one, like))
-        for one in {table, *_origins(table, like)}
+        one in defined or (one in named and like.get(one) and one not in reached(one, like))
+        for one in {table, *reached(table, like)}
     )
-
-
-def _origins(table: _Table, like: Mapping[_Table, set[_Table]]) -> set[_Table]:
-    """The tables that a table was made like or took the name of, and so on."""
-    found: set[_Table] = set()
-    waiting = [table]
-    while waiting:
-        fresh = like.get(waiting.pop(), set()) - found
-        found |= fresh
-        waiting += fresh
-    return found
 
 
 def _output(one: Told, ledger: Ledger) -> _Table:

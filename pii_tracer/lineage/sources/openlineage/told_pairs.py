@@ -13,6 +13,7 @@ from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.sources.dataset_facets import Parent
 from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
+from pii_tracer.lineage.sources.reached import reached
 from pii_tracer.model.datasets import DatasetId
 
 Kin = frozenset[str]
@@ -70,14 +71,4 @@ class Kindred:
 
     def of(self, job: str) -> Kin:
         """Names of jobs."""
-        return frozenset({job, *_reached(job, self._up), *_reached(job, self._down)})
-
-
-def _reached(job: str, ways: Mapping[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    waiting = [job]
-    while waiting:
-        fresh = ways.get(waiting.pop(), set()) - found
-        found |= fresh
-        waiting += fresh
-    return found
+        return frozenset({job, *reached(job, self._up), *reached(job, self._down)})
