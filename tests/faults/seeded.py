@@ -270,7 +270,7 @@ SEEDED = (
     ),
     Seeded(
         5,
-        "a lost answer is taken for an act that was not done",
+        "after a lost answer, the run assumes that the act was not done",
         put(runner._Run, "_settled", lambda *_: False),
         faults.test_a_count_that_a_crash_took_along_is_known_to_be_lost,
     ),
@@ -294,7 +294,7 @@ SEEDED = (
     ),
     Seeded(
         6,
-        "a batch that failed in part is taken for done",
+        "a batch that failed in part is recorded as done",
         around(VersionDeleter, "run", taken_for_done),
         s3.test_a_locked_version_is_reported_and_the_others_go,
     ),
@@ -310,7 +310,7 @@ SEEDED = (
     ),
     Seeded(
         8,
-        "a version under a legal hold counts as deleted",
+        "a version under a legal hold is recorded as deleted",
         both(
             around(VersionDeleter, "run", taken_for_done),
             put(S3Executor, "verify", lambda *_: Check(True)),
@@ -325,7 +325,7 @@ SEEDED = (
     ),
     Seeded(
         9,
-        "a step counts as done although its verification failed",
+        "a step is recorded as done although its verification failed",
         around(runner, "_guard", believing),
         runs.test_a_verification_that_does_not_hold_is_a_failure,
     ),
@@ -386,19 +386,19 @@ SEEDED = (
     ),
     Seeded(
         14,
-        "only current versions are listed, so versions under a delete marker count as deleted",
+        "only current versions are listed, so versions under a delete marker are recorded as deleted",
         around("executors.stores.s3.delete_versions", "iter_object_versions", only_the_current),
         s3.test_naive_delete_leaves_the_person_and_the_steps_do_not,
     ),
     Seeded(
         15,
-        "a replica counts as equal to its origin without a check",
+        "a replica is assumed to equal its origin without a check",
         put(AwaitingReplica, "_missing", lambda *_: ([], {})),
         s3.test_a_slow_replica_is_waited_for,
     ),
     Seeded(
         16,
-        "a requested restore is taken for a finished one",
+        "a requested restore is treated as a finished restore",
         around(Restoring, "run", at_once),
         s3.test_restore_waits_and_is_not_asked_for_twice,
     ),
@@ -418,13 +418,13 @@ SEEDED = (
     ),
     Seeded(
         17,
-        "a cleaning that has begun counts as finished",
+        "a cleaning that has begun is recorded as finished",
         around(KafkaExecutor, "_compact", at_once),
         kafka.test_a_cleaner_that_is_too_slow_makes_it_wait_not_done,
     ),
     Seeded(
         18,
-        "a key that is pending deletion counts as gone",
+        "a key that is pending deletion is recorded as gone",
         put(KmsExecutor, "verify", lambda *_: Check(True, ())),
         kms.test_pending_is_not_done_until_kms_does_not_know_the_key,
     ),
@@ -483,7 +483,7 @@ SEEDED = (
     ),
     Seeded(
         20,
-        "the clock is not compared with the last record's",
+        "the clock is not compared with the time of the last record",
         put(Journal, "_refuse_past", lambda *_: None),
         journal.test_a_clock_that_was_set_back_stops_the_run_until_it_is_right_again,
     ),
