@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote
 
+from blake3 import blake3
+
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
@@ -64,15 +66,15 @@ class FileLook:
         return f"{self.root.resolve().as_posix()}\0{thing[0]}{told}"
 
     def identity(self, thing: File) -> str | None:
-        """SHA-256 of a regular file; None of a link, and where it cannot be read."""
+        """BLAKE3 of a regular file; None of a link, and where it cannot be read."""
         try:
-            return None if thing[1].is_symlink() or not thing[1].is_file() else file_digest(thing[1])[0]
+            return None if thing[1].is_symlink() or not thing[1].is_file() else _blake3_of(thing[1])
         except OSError:
             return None
 
     def of_bytes(self, thing: File, scan: FileScan) -> OfBytes | None:
-        """By the SHA-256 of what was searched."""
-        return (scan.sha256, scan) if scan.sha256 else None
+        """By the BLAKE3 of what was searched."""
+        return (scan.blake3, scan) if scan.blake3 else None
 
     def again(self, thing: File, known: FileScan, patterns: Patterns) -> FileScan | None:
         """What is known: nothing stands beside the bytes of a file."""
@@ -165,6 +167,15 @@ def file_digest(path: Path) -> tuple[str, int]:
     return digest.hexdigest(), size
 
 
+def _blake3_of(path: Path) -> str:
+    """BLAKE3 (hex) of a file, which takes a third of the processor time of its SHA-256. Raises `OSError`."""
+    digest = blake3()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
 def scan_file(
     root: Path,
     name: str,
@@ -186,10 +197,13 @@ def scan_file(
         with path.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             if size <= 4 * WINDOW:
-                return _scan(name, context, memoryview(stream.read()), patterns, keeper, text)
-            # a read-only map: a large file does not fill the memory; it goes when its last reader lets go
-            mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-            return _scan(name, context, memoryview(mapped), patterns, keeper, text)
+                data = memoryview(stream.read())
+            else:  # a read-only map: a large file does not fill the memory; it goes when its last reader lets go
+                data = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+            # before the search: a file that is written meanwhile is another one the next time
+            identity = blake3(data).hexdigest()
+            scan = _scan(name, context, data, patterns, keeper, text)
+        return scan.model_copy(update={"blake3": identity})
     except OSError as error:
         return _unread(name, patterns, f"cannot be read: {error.strerror or type(error).__name__}")
 

@@ -126,6 +126,7 @@ class FileScan(Frozen):
 
     path: relative to the scanned root, with any value in it masked by the name of its key set.
     sha256: hex, of the bytes that were searched; empty when they could not be read.
+    blake3: hex, of a local file's bytes, by which a later search knows them again; empty of an object of a store.
     decoded_as: formats from the outside in, e.g. `gzip > csv`.
     left: cells that are nothing but a key, in columns that hold another system's numbers by the owner's word. No hits.
     unread: why the file, or a part of it, could not be searched. A file with a reason here is never clean.
@@ -136,6 +137,7 @@ class FileScan(Frozen):
     path: str
     size: int
     sha256: str
+    blake3: str = ""
     decoded_as: str
     hits: tuple[Hit, ...] = ()
     left: tuple[Hit, ...] = ()

@@ -48,7 +48,7 @@ class Look(Protocol[C]):
         """Where it stands, as far as that decides what is found in it; None where a search must not be remembered."""
 
     def identity(self, thing: C) -> str | None:
-        """What is another as soon as the bytes are others: SHA-256 (hex) of them as they are, or what the store says.
+        """What is another as soon as the bytes are others: BLAKE3 (hex) of them as they are, or what the store says.
 
         None where nothing tells.
         """

@@ -13,6 +13,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -40,11 +41,13 @@ JOB = 5_000
 """So many things are searched in one job of Spark, and wait here at most."""
 PACKET_BYTES = 128 * 1024 * 1024
 PACKET_THINGS = 200
-"""A task searches things until it has so much; a larger one is a task by itself."""
+"""A task searches about so many bytes, and at most so many things; a larger thing is a task by itself."""
 TASKS_PER_CORE = 4
 LEAST_PACKET_BYTES = 4 * 1024 * 1024
 """A few tasks for each core of the cluster, so that none waits long for the last one; not less in one than starting it
 costs."""
+THING_BYTES = 64 * 1024
+"""Opening a thing takes as long as searching so many bytes."""
 
 _NONCE = 12
 
@@ -90,28 +93,49 @@ class Executors:
         marked = [(thing, look.stamp(thing)) for thing in things]
         try:
             spark = self.spark()
-            packets = _packets(marked, spark.sparkContext.defaultParallelism)
-            answers = _ask(spark, look, packets, patterns)
+            packets = _packets([stamp[0] for _, stamp in marked], spark.sparkContext.defaultParallelism)
+            answers = _ask(spark, look, [[marked[number] for number in packet] for packet in packets], patterns)
         except Exception as error:  # of Spark, Java or a worker: whatever it is, this machine can search as well
             self.refused = True
             self.warn(f"Spark's executors search no files: {_reason(error)}; this machine does it instead")
             return nothing
-        flat = [scan for answer in answers for scan in answer]
-        return flat if [len(a) for a in answers] == [len(p) for p in packets] else nothing
+        if [len(answer) for answer in answers] != [len(packet) for packet in packets]:
+            return nothing
+        told = {
+            n: scan
+            for packet, answer in zip(packets, answers, strict=True)
+            for n, scan in zip(packet, answer, strict=True)
+        }
+        return [told[number] for number in range(len(things))]
 
 
-def _packets(marked: Sequence[Marked[T]], cores: int) -> list[list[Marked[T]]]:
-    """The things in their order, in tasks for so many cores."""
-    packets: list[list[Marked[T]]] = []
-    share = sum(max(0, stamp[0]) for _, stamp in marked) // (TASKS_PER_CORE * cores)
-    most, size = min(PACKET_BYTES, max(LEAST_PACKET_BYTES, share)), 0
-    for thing, stamp in marked:
-        if not packets or size + stamp[0] > most or len(packets[-1]) == PACKET_THINGS:
-            packets.append([])
-            size = 0
-        packets[-1].append((thing, stamp))
-        size += max(0, stamp[0])
-    return packets
+def _packets(sizes: Sequence[int], cores: int) -> list[list[int]]:
+    """The numbers of things of these sizes in bytes, in tasks for so many cores, those that take longest first.
+
+    The largest thing goes to the task that has least, then the next one: tasks of even sizes end together (Graham's
+    rule of the longest processing time).
+    """
+    costs = [max(0, size) + THING_BYTES for size in sizes]
+    total = sum(costs)
+    tasks = max(
+        -(-total // PACKET_BYTES),
+        -(-len(sizes) // PACKET_THINGS),
+        min(TASKS_PER_CORE * cores, total // LEAST_PACKET_BYTES),
+        1,
+    )
+    if tasks > cores:  # as many for each core
+        tasks = -(-tasks // cores) * cores
+    open_tasks: list[tuple[int, int, list[int]]] = [(0, number, []) for number in range(tasks)]
+    full: list[tuple[int, int, list[int]]] = []
+    for thing in sorted(range(len(sizes)), key=lambda thing: -costs[thing]):
+        cost, number, packet = heappop(open_tasks)
+        packet.append(thing)
+        task = (cost + costs[thing], number, packet)
+        if len(packet) < PACKET_THINGS:
+            heappush(open_tasks, task)
+        else:
+            full.append(task)
+    return [packet for _, _, packet in sorted([*open_tasks, *full], key=lambda task: -task[0]) if packet]
 
 
 def _ask(

@@ -92,8 +92,8 @@ def test_another_one_of_the_sample_is_compared(world: World) -> None:
     patterns, ledger = patterns_of(HER), world.ledger()
     scanned = scan_tree(world.root, patterns, searchers=LedgerSearchers(ledger, THREADS))
     search = ledger.search_names(patterns)[0]
-    lies = [FileScan(path=f.path, size=f.size, sha256=f.sha256, decoded_as="a lie") for f in scanned.files]
-    ledger.keep([(ledger.name(f"{world.root.resolve().as_posix()}\0{f.path}", f.sha256, search), f) for f in lies])
+    lies = [f.model_copy(update={"decoded_as": "a lie"}) for f in scanned.files]
+    ledger.keep([(ledger.name(f"{world.root.resolve().as_posix()}\0{f.path}", f.blake3, search), f) for f in lies])
 
     with pytest.raises(ScanError, match="read again"):
         scan_tree(world.root, patterns, searchers=LedgerSearchers(world.ledger(), Rewriting(world)))

@@ -289,9 +289,9 @@ def test_a_sample_that_shows_something_else_stops_and_empties_the_ledger(world: 
     scanned = scan_tree(world.root, patterns, searchers=LedgerSearchers(ledger, THREADS))
     search = ledger.search_names(patterns)[0]
     lies = [
-        (ledger.name(f"{world.root.resolve().as_posix()}\0{f.path}", f.sha256, search), lie)
+        (ledger.name(f"{world.root.resolve().as_posix()}\0{f.path}", f.blake3, search), lie)
         for f in scanned.files
-        for lie in [FileScan(path=f.path, size=f.size, sha256=f.sha256, decoded_as="text")]
+        for lie in [FileScan(path=f.path, size=f.size, sha256=f.sha256, blake3=f.blake3, decoded_as="text")]
     ]
     ledger.keep(lies)
     with pytest.raises(ScanError, match="read again"):

@@ -211,17 +211,19 @@ def test_many_things_are_searched_in_several_jobs_and_keep_their_order(
 @pytest.mark.parametrize(
     ("mib", "cores", "tasks"),
     [
-        ([30] * 16, 2, 8),  # no core waits long for the last task
-        ([1] * 12, 8, 3),  # starting a task costs as much as searching a few MiB
-        ([30] * 100, 2, 25),  # a task that is lost costs 128 MiB at most
-        ([300, 1, 1], 2, 2),
+        ([30] * 16, 2, [60] * 8),  # no core waits long for the last task
+        ([5] * 41, 2, [30] + [25] * 7),  # as many tasks for each core
+        ([1] * 12, 8, [4] * 3),  # starting a task costs as much as searching a few MiB
+        ([30] * 100, 2, [150] * 4 + [120] * 20),  # a task that is lost costs about 128 MiB
+        ([1, 300, 1], 2, [300, 1, 1]),  # what takes longest begins first
+        ([0, -1], 2, [-1]),
+        ([], 2, []),
     ],
 )
-def test_a_job_has_a_few_tasks_for_each_core(mib: list[int], cores: int, tasks: int) -> None:
-    marked = [(number, (size << 20, "")) for number, size in enumerate(mib)]
-    packets = cluster_byte_search._packets(marked, cores)
-    assert len(packets) == tasks
-    assert [thing for packet in packets for thing in packet] == marked
+def test_a_job_has_a_few_tasks_of_even_size_for_each_core(mib: list[int], cores: int, tasks: list[int]) -> None:
+    packets = cluster_byte_search._packets([size << 20 for size in mib], cores)
+    assert [sum(mib[thing] for thing in packet) for packet in packets] == tasks
+    assert sorted(thing for packet in packets for thing in packet) == list(range(len(mib)))
 
 
 def test_versions_in_s3_are_read_by_the_workers(
