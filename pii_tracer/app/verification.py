@@ -5,8 +5,7 @@ It stands here because it joins what may not know each other: the verifier, the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -14,18 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app import vault_verification
-from pii_tracer.app.aws_refusals import unreadable
-from pii_tracer.app.other_people_counts import OBJECTS, counted_by_spark, counting_of
+from pii_tracer.app.other_people_counts import OBJECTS, counted_by_spark, counting_of, is_rewritten
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person, without_persons
+from pii_tracer.app.stored_places.archive_objects import ArchiveObjects, Written
 from pii_tracer.app.stored_places.written_files import is_empty, place_of, written_files
 from pii_tracer.app.work_pace import PLACE, Pace
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
-from pii_tracer.lake.stores.base import ObjectStore, StoreError
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
-from pii_tracer.lake.stores.registry import store_at
-from pii_tracer.model.actions import Action
+from pii_tracer.model.actions import READS_ONLY, Action
 from pii_tracer.model.datasets import (
     CopyKind,
     DatasetId,
@@ -34,13 +31,14 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.hive_text.text_places import TextPlaces
-from pii_tracer.model.locations import S3Location, in_place, is_hdfs, object_prefix
+from pii_tracer.model.locations import S3Location, in_place, is_hdfs
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.folder_content_hashes import fingerprint
 from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.incremental_search import LedgerSearchers
+from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 from pii_tracer.verify.byte_search import (
@@ -50,8 +48,7 @@ from pii_tracer.verify.byte_search import (
 )
 from pii_tracer.verify.cluster_byte_search import searchers_of
 from pii_tracer.verify.computed_again import Noted, compared, note_of
-from pii_tracer.verify.object_version_claims import counts_uploads, looks_at, named_versions
-from pii_tracer.verify.refused_places import Refused, waived, with_refused
+from pii_tracer.verify.refused_places import waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
 from pii_tracer.verify.stores.non_copies import other_files
 from pii_tracer.verify.streams.kafka.retention_losses import compare_topic
@@ -65,15 +62,10 @@ from pii_tracer.verify.verdicts import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pii_tracer.lake.inventory import ObjectVersion
-    from pii_tracer.lake.stores.s3.object_versions import S3Client
-    from pii_tracer.lake.stores.s3.version_evidence import VersionBytes
     from pii_tracer.verify.stores.lakefs.lakefs_objects import LakefsLook
+    from pii_tracer.verify.stores.s3.rewritten_rows import RewrittenRows
     from pii_tracer.verify.stores.stored_files import PlaceLook
     from pii_tracer.verify.streams.kafka.topic_records import TopicLook
-
-Written = Mapping[tuple[str, str], str]
-"""SHA-256 (hex) of objects this run wrote, by key and version id."""
 
 
 @dataclass
@@ -106,6 +98,8 @@ class Verification:
         self.searchers = LedgerSearchers(self.ledger, searchers_of(self.estate.spark, self.spark, self.warn))
         self._reading = Reading()
         self._rows: Verifier | None = None
+        self.archives = ArchiveObjects(self.estate, self.plan, self.now, self.written)
+        self._rewritten: dict[str, RewrittenRows] = {}
         if self.whole is None:
             self.patterns = build_patterns(self.keys, file_keys(self.estate.parquet_encryption, self.base))
         else:
@@ -121,15 +115,18 @@ class Verification:
         self._reading = self._reading.and_(taken)
         return taken
 
-    def take_baselines(self, say: Callable[[str, str], None]) -> tuple[Baseline, ...]:
-        """Count everybody else's rows before anything is touched. say: hears what is counted, and what is left.
+    def take_baselines(
+        self, say: Callable[[str, str], None], copies: Sequence[Copy] | None = None
+    ) -> tuple[Baseline, ...]:
+        """Count everybody else's rows before anything is touched, in all copies or some. say: hears what is counted,
+        and what is left.
 
         Raises:
             ScanError: a copy cannot be read; nothing has been touched.
         """
-        asked = [(copy, told) for copy in self.plan.copies if (told := counting_of(copy))]
+        asked = [(copy, told) for copy in copies or self.plan.copies if (told := counting_of(copy))]
         pace = Pace([copy.found.bytes if copy.found else 0 for copy, _ in asked], each=PLACE)
-        self.baselines = {}
+        taken: dict[str, Baseline] = {}
         if any(counted_by_spark(copy) for copy, _ in asked):
             say("starting Spark, which fetches its jars where it never ran", "")
             self.spark()
@@ -140,13 +137,28 @@ class Verification:
                 baseline = self._verifier().baseline(copy)
             elif copy.kind is CopyKind.TOPIC:
                 baseline = self._topic(copy).baseline
+            elif is_rewritten(copy):
+                rows = self._rewritten_rows(copy)
+                baseline = rows.before(self.archives.named(copy, rows.planned))
             elif in_lakefs(copy.location):
                 baseline = self._repository(copy).baseline
             else:
                 baseline = self._place_files(copy).baseline
             if baseline:
-                self.baselines[baseline.copy_id] = baseline
-        return tuple(self.baselines.values())
+                taken[baseline.copy_id] = baseline
+        return tuple(taken.values())
+
+    def late_baselines(
+        self, begun: Container[str], kept: Container[str], say: Callable[[str, str], None]
+    ) -> tuple[Baseline, ...]:
+        """Those of archives that could not be read before the run, and to which no step has written yet.
+
+        begun: steps that have begun. kept: copies that have a baseline. Raises as `take_baselines`.
+        """
+        writing = {step.copy_ for step in self.plan.steps if step.id in begun and step.action not in READS_ONLY}
+        late = [copy for copy in self.plan.copies if is_rewritten(copy) and copy.id not in kept]
+        left = [copy for copy in late if copy.id not in writing]
+        return self.take_baselines(say, left) if left else ()
 
     def look(self, copy: Copy) -> CopyVerdict:
         """The verdict for one copy. What cannot be looked at is unverified, never clean."""
@@ -191,7 +203,10 @@ class Verification:
         if vault_verification.in_vault(copy):
             return CopyVerdict(copy_id=copy.id, bytes=vault_verification.look(self.plan, copy, self.told))
         if copy.kind in OBJECTS:
-            return CopyVerdict(copy_id=copy.id, bytes=self.objects(copy))
+            shows, before = self.objects(copy), self.baselines.get(copy.id)
+            after = self._rewritten_rows(copy).after() if before and is_rewritten(copy) else None
+            others = compare(before, after) if before and after else None
+            return CopyVerdict(copy_id=copy.id, bytes=shows, bystanders=others)
         if copy.kind is CopyKind.TOPIC:
             seen = self._topic(copy)
             before = self.baselines.get(copy.id)
@@ -279,68 +294,29 @@ class Verification:
 
     def objects(self, copy: Copy) -> ByteVerdict:
         """The verdict on every version in a place of a bucket. Raises `ScanError`, `EstateError` where that fails."""
-        with self.bucket(copy):
-            verdict = verify_objects(copy, self._patterns(copy), self._versions(copy), self.searchers, self.texts)
-        uploads, refused = self._uploads(copy)
+        with self.archives.bucket(copy):
+            versions = self.archives.versions(copy)
+            if copy.id in self.baselines and is_rewritten(copy):
+                versions = self._rewritten_rows(copy).noticed(versions)
+            verdict = verify_objects(copy, self._patterns(copy), versions, self.searchers, self.texts)
+        uploads, refused = self.archives.uploads(copy)
         return with_refused(with_uploads(verdict, uploads), refused, waived(self.plan, copy.location))
+
+    def _rewritten_rows(self, copy: Copy) -> RewrittenRows:
+        from pii_tracer.verify.stores.s3.rewritten_rows import RewrittenRows, rewritten
+
+        if copy.id not in self._rewritten:
+            numbers = no_keys_at(self.plan.not_keys, copy.dataset, copy.location)
+            whole = (self.whole or self.patterns).leaving_out(numbers)
+            whole = whole.comparing(key_columns(copy.match, kind=copy.format))
+            planned = rewritten(self.plan.steps, copy)
+            self._rewritten[copy.id] = RewrittenRows(copy, planned, whole, self.marks, self.written)
+        return self._rewritten[copy.id]
 
     @cached_property
     def texts(self) -> TextPlaces:
         """By what rules text is read, as the estate file and the catalogs say it."""
         return EstatePaths(self.estate, self.base).texts
-
-    def _uploads(self, copy: Copy) -> tuple[int, tuple[Refused, ...]]:
-        """Unfinished multipart uploads of a place: bytes that nobody can read. Or that they cannot be listed."""
-        if not counts_uploads(copy, self.plan.copies):
-            return 0, ()
-        try:
-            store, prefix = self._store(copy)
-            return sum(1 for _ in store.uploads(prefix)), ()
-        except StoreError as error:
-            return 0, (Refused("ListMultipartUploads", error.code),)
-
-    def listed(self, copy: Copy) -> Iterator[ObjectVersion]:
-        """Every version and marker in the copy's place, as the bucket lists them. Use inside `bucket`."""
-        store, prefix = self._store(copy)
-        return store.versions(prefix)
-
-    def chosen(self, copy: Copy, wanted: Container[tuple[str, str]]) -> Iterator[VersionBytes]:
-        """Some versions in the copy's place, by key and version id. Use inside `bucket`."""
-        from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes
-
-        return iter_version_bytes(*self._place(copy), self.now(), wanted=wanted)
-
-    def _store(self, copy: Copy) -> tuple[ObjectStore, str]:
-        return store_at(self.estate, copy.location, copy.facts.get("region"))
-
-    def _place(self, copy: Copy) -> tuple[S3Client, str, str]:
-        from pii_tracer.lake.stores.s3.archive_versions import s3_clients
-
-        place = object_prefix(copy.location)
-        if place is None:
-            raise EstateError("the copy lies in no bucket", where=copy.location, todo="plan again")
-        return s3_clients(self.estate)(copy.facts.get("region")), *place
-
-    def _versions(self, copy: Copy) -> Iterator[VersionBytes]:
-        """The object versions that are the copy's, as they are now; read when they are opened.
-
-        Also those that the plan's steps name and that are still there, though the store does not list them.
-        """
-        from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes
-        from pii_tracer.lake.stores.s3.version_evidence import hidden_versions
-
-        others = {tuple(place) for place in copy.facts.get("of_others", ())}
-        unlisted = named_versions(self.plan.steps, copy)
-        for version in iter_version_bytes(*self._place(copy), self.now(), self.written(), unwanted=others):
-            unlisted.discard((version.key, version.version_id))
-            if looks_at(copy, self.plan.copies, latest=version.latest):
-                yield version
-        yield from hidden_versions(*self._place(copy)[:2], self.now(), sorted(unlisted))
-
-    def bucket(self, copy: Copy) -> AbstractContextManager[None]:
-        """What the store refuses, as our own error."""
-        todo = "make the bucket reachable, then verify again"
-        return unreadable("the bucket cannot be listed", copy.location, todo)
 
     def changed(self, copy: Copy, verdict: CopyVerdict) -> bool:
         """Whether a copy's files or object versions are others than those that the verdict is about.
@@ -367,9 +343,9 @@ class Verification:
             return s3_tables_now.changed(self.estate, copy, place, verdict.bytes, self.patterns)
         seen = {(file.path, file.sha256) for file in verdict.bytes.files}
         if copy.kind in OBJECTS:
-            with self.bucket(copy):
-                names = {f"{self.patterns.mask(v.key)}?versionId={v.version_id}" for v in self._versions(copy)}
-            begun, _ = self._uploads(copy)
+            with self.archives.bucket(copy):
+                names = {f"{self.patterns.mask(v.key)}?versionId={v.version_id}" for v in self.archives.versions(copy)}
+            begun, _ = self.archives.uploads(copy)
             return (
                 bool(begun) or names != {path for path, _ in seen} or any(n.endswith("versionId=null") for n in names)
             )

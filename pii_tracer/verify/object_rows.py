@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
+
+import pyarrow as pa
 
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.plan import Copy
+from pii_tracer.scan.decode.arrow import search_batch
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.rows.file_rows import rows_of
@@ -23,6 +27,10 @@ from pii_tracer.verify.byte_search import judge
 from pii_tracer.verify.verdicts import StateBaseline
 
 _MODULUS = 1 << 256
+_TOGETHER = 2_048
+"""So many rows are searched together, as columns. Where they may hold a value, so is each half of them."""
+_APART = 16
+"""So few rows are searched one by one."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +50,16 @@ def counted(copy: Copy, name: str, data: bytes | memoryview, patterns: Patterns,
         ScanError: its rows cannot be read.
     """
     persons = others = total = 0
+    read = rows_of(copy.format, name, data, text=text)
     try:
-        for row in rows_of(copy.format, name, data, text=text):
-            if _is_persons(copy, row, patterns):
-                persons += 1
-            else:
-                others += 1
-                told = json.dumps(row, sort_keys=True, default=str).encode()
-                total += int.from_bytes(hashlib.sha256(told).digest(), "big")
+        while rows := list(islice(read, _TOGETHER)):
+            mine = {n for n in _suspects(rows, range(len(rows)), patterns) if _is_persons(copy, rows[n], patterns)}
+            persons += len(mine)
+            others += len(rows) - len(mine)
+            for number, row in enumerate(rows):
+                if number not in mine:
+                    told = json.dumps(row, sort_keys=True, default=str).encode()
+                    total += int.from_bytes(hashlib.sha256(told).digest(), "big")
     except Exception as error:  # the libraries' messages can quote what they could not read
         raise ScanError(
             f"the rows of an object cannot be read: {type(error).__name__}",
@@ -65,6 +75,25 @@ def state_of(name: str, parts: Iterable[Rows]) -> StateBaseline:
     persons, others = sum(r.persons for r in parts), sum(r.others for r in parts)
     checksum = f"{sum(r.sum for r in parts) % _MODULUS:064x}"
     return StateBaseline(state=name, rows_total=persons + others, rows_person=persons, checksum=checksum)
+
+
+def _suspects(rows: Sequence[Mapping[str, Any]], among: range, patterns: Patterns) -> Iterator[int]:
+    """The rows that may be the persons'. Columns are searched in a fraction of the time of their cells."""
+    if patterns.key_columns.rows is not None or len(among) <= _APART:
+        yield from among
+        return
+    try:
+        names = dict.fromkeys(name for number in among for name in rows[number])
+        cells = [pa.array([rows[number].get(name) for number in among]) for name in names]
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):  # no columns of one type: each row by itself
+        yield from among
+        return
+    found = Collector(patterns)
+    search_batch(pa.RecordBatch.from_arrays(cells, names=[*names]), found, "data")
+    if found.hits() or found.reasons:
+        middle = len(among) // 2
+        yield from _suspects(rows, among[:middle], patterns)
+        yield from _suspects(rows, among[middle:], patterns)
 
 
 def _is_persons(copy: Copy, row: Mapping[str, Any], patterns: Patterns) -> bool:

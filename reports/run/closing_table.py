@@ -33,7 +33,7 @@ MARKS = {
     CopyState.NOT_VERIFIED: ("?", "yellow", "not verified"),
 }
 _UNCOMPARED = (
-    "archives and bare folders in S3 (no second reader reads rows there), and copies from which no rows go by key"
+    "copies from which no rows go by key, and archives in S3 of which an object could not be read before and after"
 )
 _COLOURS = {"good": "green", "warn": "yellow", "bad": "red"}
 _NAMED = 5

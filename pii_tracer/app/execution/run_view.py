@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer import __version__
+from pii_tracer.app.other_people_counts import is_rewritten
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
@@ -190,7 +191,7 @@ def _rows_before(copy: Copy, ran: Ran) -> int | None:
     baseline = ran.verification.baselines.get(copy.origin if copy.kind is CopyKind.TABLE_HISTORY else copy.id)  # type: ignore[arg-type]
     if baseline is None:
         return copy.found.rows if copy.found else None
-    if in_lakefs(copy.location):
+    if in_lakefs(copy.location) or is_rewritten(copy):
         return sum(state.rows_person for state in baseline.states)
     name = f"{copy.facts['ref_kind']} {copy.facts['ref']}" if copy.kind is CopyKind.TABLE_HISTORY else "current"
     return next((s.rows_person for s in baseline.states if s.state == name), None)

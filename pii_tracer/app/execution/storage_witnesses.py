@@ -71,8 +71,8 @@ class _Places:
 
             return s3_tables_now.listing(self._verification.estate, copy, place, self._verification.patterns)
         if copy.kind in OBJECTS:
-            with self._verification.bucket(copy):
-                files = {self._named(v.key, v.version_id): v.size for v in self._verification.listed(copy)}
+            with self._verification.archives.bucket(copy):
+                files = {self._named(v.key, v.version_id): v.size for v in self._verification.archives.listed(copy)}
             return Seen(files, lines_digest(f"{name} {files[name]}".encode() for name in sorted(files)))
         root = Path(copy.location)
         if not root.is_absolute():
@@ -119,8 +119,8 @@ class _Places:
 
     def _objects(self, step: Step, copy: Copy) -> Iterator[FileBefore]:
         wanted = {(item["key"], item["version_id"]) for item in step.parameters["versions"]}
-        with self._verification.bucket(copy):
-            for version in self._verification.chosen(copy, wanted):
+        with self._verification.archives.bucket(copy):
+            for version in self._verification.archives.chosen(copy, wanted):
                 sha256 = version.sha256
                 if sha256 is None and version.evidence == "bytes":
                     with contextlib.suppress(EstateError), version.open() as stream:

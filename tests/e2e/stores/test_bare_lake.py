@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import gzip
 import io
@@ -169,6 +170,9 @@ def test_erased_in_every_format_to_the_last_version(store: Store, tmp_path: Path
     result = json.loads(done.stdout)
     assert (result["state"], result["residue"], result["unverified"]) == ("complete", [], [])
     assert (result["copies_erased"], result["bystander_rows_lost"]) == (6, 0)
+    envelope = json.loads((journal.parent / "attestation.json").read_text())
+    others = json.loads(base64.b64decode(envelope["payload"]))["predicate"]["others"]
+    assert others == {"compared": 6, "rows_lost": 0, "changed": 0}
     old, number = versions(shop, tmp_path / "after")
     assert (old, number) == (0, len(WRITE))
     assert leaks(HER, [tmp_path / "after"]) == []
