@@ -48,7 +48,7 @@ def test_it_says_in_how_many_copies_others_were_compared() -> None:
     alone = [c for c in run.counted if c.state is CopyState.ERASED and c.after is not None and c.after.rows is None]
     assert len(alone) == 1
     words = " ".join(_closing(run, 400).split())
-    assert "0 rows lost in 11 of 19 copies; not compared in 8: archives and bare folders in S3" in words
+    assert "0 rows lost in 11 of 19 copies; not compared in 8: copies from which no rows go by key" in words
     assert run_headline(run)[0] == "Erased and verified, in 1 copy by the files alone"
     page = render_run_html(run)
     assert "in 11 of 19 copies" in page
