@@ -20,7 +20,7 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.catalogs.base import Capability
-from pii_tracer.lake.catalogs.registry import catalogs_that, list_catalogs
+from pii_tracer.lake.catalogs.registry import catalog_of, catalogs_that, list_catalogs
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.model.gap_kinds import GapKind
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
     from pii_tracer.config.estate_file import Estate
     from pii_tracer.model.datasets import Format
+
+
+_PROBED = 3
+"""Of so many namespaces and tables of a catalog, `doctor` asks what a plan asks of all of them."""
 
 
 class Level(StrEnum):
@@ -91,7 +95,8 @@ def _asked(path: Path) -> _Asked:
     except PiiTracerError as error:
         return _Asked(None, (Finding(Level.MISSING, "estate file", f"{path}: {error.what}", error.todo or ""),))
     named: list[tuple[str, Format]] = []
-    findings = tuple(_catalogs(estate, real_path(path).parent, named))
+    base = real_path(path).parent
+    findings = tuple(_catalogs(estate, base, named))
     return _Asked(estate, findings, tuple(named))
 
 
@@ -293,8 +298,31 @@ def _catalogs(estate: Estate, base: Path, named: list[tuple[str, Format]]) -> It
                 yield Finding(Level.MISSING, gap.evidence, gap.reason, advice)
             if not unreadable and estate.catalogs[name].type != CatalogType.DECLARED:
                 yield Finding(Level.OK, f"catalog {name}", counted(len(listing.entries), "table"))
+            if not unreadable:
+                yield from _untold(estate, base, name)
     except PiiTracerError as error:
         yield Finding(Level.MISSING, "catalogs", error.what, error.todo or "")
+
+
+def _untold(estate: Estate, base: Path, name: str) -> Iterator[Finding]:
+    """What a catalog refuses to tell of its first tables beside rows: a plan reads it, of all tables."""
+    catalog = estate.catalogs[name]
+    adapter, tables, refused = catalog_of(catalog.type), set[tuple[str, ...]](), dict[str, None]()
+    if not adapter.can(Capability.TEXTS):
+        return
+    try:
+        for text in adapter.texts(name, catalog, base):
+            tables.add(text.parts)
+            if len(tables) > _PROBED:
+                break
+            if text.unread:
+                refused[f"{text.place} ({text.unread})"] = None
+    except PiiTracerError as error:
+        refused[error.what] = None
+    if refused:
+        told = f"it does not tell, of its first tables: {', '.join(refused)}"
+        advice = "let pii-tracer read this; else each plan has a gap `catalog_unreadable`, which you can waive"
+        yield Finding(Level.WARNING, f"catalog {name}", told, advice)
 
 
 def _tickets(estate: Estate) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,8 @@ import yaml
 
 from pii_tracer.app import installation_checks
 from pii_tracer.app.installation_checks import Level, examine
-from pii_tracer.lake.catalogs.base import CatalogEntry, Listing
+from pii_tracer.config.catalogs import Catalog
+from pii_tracer.lake.catalogs.base import Capability, CatalogEntry, CatalogText, Listing, TableCatalog
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 
 
@@ -63,6 +65,7 @@ def test_a_ticket_of_each_principal_is_looked_for(tmp_path: Path, monkeypatch: p
 
 def _jars_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **parts: object) -> dict[str, Level]:
     """What doctor says of the jars beside the table formats'; of each the part of its coordinates that names it."""
+    monkeypatch.setattr(installation_checks, "_untold", lambda *_: iter(()))  # no catalog is there
     monkeypatch.setenv("PII_TRACER_IVY", str(tmp_path / "ivy"))
     monkeypatch.setenv("HOME", str(tmp_path))
     estate = {"version": 1, "estate": "e", "environment": "local", "catalogs": {}, "roots": ["."], "lineage": {}}
@@ -120,3 +123,29 @@ def test_the_jars_of_a_glue_catalog_and_its_tables_are_looked_for(
     assert [detail for detail, level in told.items() if level is Level.WARNING] == [
         "org.apache.hadoop:hadoop-aws:3.3.4 is not cached"
     ]
+
+
+def test_what_a_catalog_refuses_to_tell_of_its_tables_is_known_before_a_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It listed its tables, so all was well; the first plan had a gap for each of them."""
+
+    class Glue(TableCatalog):
+        capabilities = frozenset({Capability.TEXTS})
+
+        def texts(self, name: str, catalog: Catalog, base: Path) -> Iterator[CatalogText]:
+            yield CatalogText(("shop", "a"), "properties", {})
+            yield CatalogText(("shop", "a"), "column statistics", unread="AccessDeniedException")
+            for number in range(1_000):
+                assert number < 5, "every table is asked"
+                yield CatalogText(("shop", f"t{number}"), "column statistics", unread="AccessDeniedException")
+
+    monkeypatch.setattr(installation_checks, "list_catalogs", lambda estate, base: iter([Listing((), ())]))
+    monkeypatch.setattr(installation_checks, "catalog_of", lambda kind: Glue())
+    estate = {"version": 1, "estate": "e", "environment": "local", "roots": ["."], "lineage": {}}
+    subject = {"name": "user", "source": "s", "key": "id"}
+    catalogs = {"aws": {"type": "glue", "region": "ap-south-1"}}
+    (tmp_path / "pii-tracer.yaml").write_text(yaml.safe_dump({**estate, "catalogs": catalogs, "subjects": [subject]}))
+    found = examine(tmp_path / "pii-tracer.yaml")
+    [told] = [one for one in found if one.what == "catalog aws" and one.level is Level.WARNING]
+    assert told.detail == "it does not tell, of its first tables: column statistics (AccessDeniedException)"
