@@ -320,7 +320,7 @@ def _untold(estate: Estate, base: Path, name: str) -> Iterator[Finding]:
     except PiiTracerError as error:
         refused[error.what] = None
     if refused:
-        told = f"it does not tell, of its first tables: {', '.join(refused)}"
+        told = f"of its first tables, it does not return {', '.join(refused)}"
         advice = "let pii-tracer read this; else each plan has a gap `catalog_unreadable`, which you can waive"
         yield Finding(Level.WARNING, f"catalog {name}", told, advice)
 

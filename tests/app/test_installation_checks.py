@@ -148,4 +148,4 @@ def test_what_a_catalog_refuses_to_tell_of_its_tables_is_known_before_a_plan(
     (tmp_path / "pii-tracer.yaml").write_text(yaml.safe_dump({**estate, "catalogs": catalogs, "subjects": [subject]}))
     found = examine(tmp_path / "pii-tracer.yaml")
     [told] = [one for one in found if one.what == "catalog aws" and one.level is Level.WARNING]
-    assert told.detail == "it does not tell, of its first tables: column statistics (AccessDeniedException)"
+    assert told.detail == "of its first tables, it does not return column statistics (AccessDeniedException)"
