@@ -5,7 +5,7 @@ It stands here because it joins what may not know each other: the verifier, the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -22,7 +22,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.stores.lakefs.repository_state import in_lakefs
-from pii_tracer.model.actions import READS_ONLY, Action
+from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (
     CopyKind,
     DatasetId,
@@ -115,16 +115,13 @@ class Verification:
         self._reading = self._reading.and_(taken)
         return taken
 
-    def take_baselines(
-        self, say: Callable[[str, str], None], copies: Sequence[Copy] | None = None
-    ) -> tuple[Baseline, ...]:
-        """Count everybody else's rows before anything is touched, in all copies or some. say: hears what is counted,
-        and what is left.
+    def take_baselines(self, say: Callable[[str, str], None]) -> tuple[Baseline, ...]:
+        """Count everybody else's rows before anything is touched. say: hears what is counted, and what is left.
 
         Raises:
             ScanError: a copy cannot be read; nothing has been touched.
         """
-        asked = [(copy, told) for copy in copies or self.plan.copies if (told := counting_of(copy))]
+        asked = [(copy, told) for copy in self.plan.copies if (told := counting_of(copy))]
         pace = Pace([copy.found.bytes if copy.found else 0 for copy, _ in asked], each=PLACE)
         taken: dict[str, Baseline] = {}
         if any(counted_by_spark(copy) for copy, _ in asked):
@@ -147,18 +144,6 @@ class Verification:
             if baseline:
                 taken[baseline.copy_id] = baseline
         return tuple(taken.values())
-
-    def late_baselines(
-        self, begun: Container[str], kept: Container[str], say: Callable[[str, str], None]
-    ) -> tuple[Baseline, ...]:
-        """Those of archives that could not be read before the run, and to which no step has written yet.
-
-        begun: steps that have begun. kept: copies that have a baseline. Raises as `take_baselines`.
-        """
-        writing = {step.copy_ for step in self.plan.steps if step.id in begun and step.action not in READS_ONLY}
-        late = [copy for copy in self.plan.copies if is_rewritten(copy) and copy.id not in kept]
-        left = [copy for copy in late if copy.id not in writing]
-        return self.take_baselines(say, left) if left else ()
 
     def look(self, copy: Copy) -> CopyVerdict:
         """The verdict for one copy. What cannot be looked at is unverified, never clean."""

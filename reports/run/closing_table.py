@@ -32,9 +32,7 @@ MARKS = {
     CopyState.NOT_STARTED: ("–", "dim", "not started"),
     CopyState.NOT_VERIFIED: ("?", "yellow", "not verified"),
 }
-_UNCOMPARED = (
-    "copies from which no rows go by key, and archives in S3 of which an object could not be read before and after"
-)
+_UNCOMPARED = "copies from which no rows go by key, and archives in S3 that need a restore to be read"
 _COLOURS = {"good": "green", "warn": "yellow", "bad": "red"}
 _NAMED = 5
 """Open requests that the verdict names."""

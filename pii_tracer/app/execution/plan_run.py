@@ -14,7 +14,7 @@ from pii_tracer.app.execution.approvals import approval_files, read_approval
 from pii_tracer.app.execution.executor_value_search import finds
 from pii_tracer.app.execution.journal_rollback_check import begun_with, refuse_gone, refuse_unlike
 from pii_tracer.app.execution.live_step_output import Teller
-from pii_tracer.app.execution.run_folder import Baselines, RunFolder, RunInfo, folder_of
+from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.execution.run_journal_facts import facts_of, now, verification_of
 from pii_tracer.app.execution.run_lock import held
 from pii_tracer.app.execution.run_scratch import run_scratch
@@ -32,6 +32,7 @@ from pii_tracer.app.verification import Verification
 from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_atomic
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.actions import Action
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Drift, NotApproved, PlanIncomplete, Refused, Waiting
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.proof.attester_keys import attester
@@ -49,6 +50,7 @@ from pii_tracer.run.runner import Fence
 from pii_tracer.run.runner import run as walk
 from pii_tracer.run.suppression_list import FILE as SUPPRESSION_FILE
 from pii_tracer.scan.value_forms import build_patterns
+from pii_tracer.verify.verdicts import Baseline
 
 if TYPE_CHECKING:
     from executors.context import ExecutionContext
@@ -168,6 +170,12 @@ def _await_notice(plan: ErasurePlan) -> None:
             todo="apply the plan after this time; for a person who withdraws, run `pii-tracer requests withdraw`",
             until=plan.not_before,
         )
+
+
+class Baselines(Frozen):
+    """Everybody else's rows as they were before the run began."""
+
+    copies: tuple[Baseline, ...]
 
 
 @dataclass(frozen=True)
@@ -306,17 +314,12 @@ def _context(
 def _baseline(
     folder: RunFolder, journal: Journal, verification: Verification, ctx: ExecutionContext, show: Shows
 ) -> None:
-    """Taken once, before anything is touched; a resumed run takes the one that was written down, and adds archives that
-    were restored since.
+    """Taken once, before anything is touched; a resumed run takes the one that was written down.
 
     What a rebuild would lose is looked for at the same time, and so never against erased sources.
     """
     if folder.baseline.exists():
         kept = Baselines.model_validate_json(folder.baseline.read_bytes())
-        begun = {str(r.facts["step"]) for r in journal.records if r.kind is Kind.STEP_INTENT}
-        if late := verification.late_baselines(begun, {b.copy_id for b in kept.copies}, show.step):
-            kept = Baselines(copies=(*kept.copies, *late))
-            write_atomic(folder.baseline, kept.model_dump_json(indent=1).encode())
     else:
         from executors.engine.rebuild_check import refuse_losses
         from executors.engine.spark_plan_check import refuse_unfit

@@ -15,17 +15,10 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import real_path, write_atomic
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused, ReviewError, UsageError
-from pii_tracer.verify.verdicts import Baseline
 
 if TYPE_CHECKING:
     from pii_tracer.app.persons_apart.found_since import FoundFile, FoundSince
     from pii_tracer.review.plan_file import LoadedPlan
-
-
-class Baselines(Frozen):
-    """Everybody else's rows as they were before the run began."""
-
-    copies: tuple[Baseline, ...]
 
 
 class RunInfo(Frozen):
