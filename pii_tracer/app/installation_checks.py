@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 
 _PROBED = 3
-"""Of so many namespaces and tables of a catalog, `doctor` asks what a plan asks of all of them."""
+"""Of so many tables of a catalog, `doctor` asks what a plan asks of all of them."""
+_TEXTS = 300
+"""It takes so many answers at most: a table can have any number of partitions."""
 
 
 class Level(StrEnum):
@@ -311,8 +314,8 @@ def _untold(estate: Estate, base: Path, name: str) -> Iterator[Finding]:
     if not adapter.can(Capability.TEXTS):
         return
     try:
-        for text in adapter.texts(name, catalog, base):
-            tables.add(text.parts)
+        for text in islice(adapter.texts(name, catalog, base), _TEXTS):
+            tables |= {text.parts} if len(text.parts) > 1 else set()
             if len(tables) > _PROBED:
                 break
             if text.unread:

@@ -135,8 +135,7 @@ class Verification:
             elif copy.kind is CopyKind.TOPIC:
                 baseline = self._topic(copy).baseline
             elif is_rewritten(copy):
-                rows = self._rewritten_rows(copy)
-                baseline = rows.before(self.archives.named(copy, rows.planned))
+                baseline = self._rewritten_before(copy)
             elif in_lakefs(copy.location):
                 baseline = self._repository(copy).baseline
             else:
@@ -189,7 +188,7 @@ class Verification:
             return CopyVerdict(copy_id=copy.id, bytes=vault_verification.look(self.plan, copy, self.told))
         if copy.kind in OBJECTS:
             shows, before = self.objects(copy), self.baselines.get(copy.id)
-            after = self._rewritten_rows(copy).after() if before and is_rewritten(copy) else None
+            after = self._rewritten_rows(copy).after(before) if before and self._compares(copy) else None
             others = compare(before, after) if before and after else None
             return CopyVerdict(copy_id=copy.id, bytes=shows, bystanders=others)
         if copy.kind is CopyKind.TOPIC:
@@ -281,11 +280,30 @@ class Verification:
         """The verdict on every version in a place of a bucket. Raises `ScanError`, `EstateError` where that fails."""
         with self.archives.bucket(copy):
             versions = self.archives.versions(copy)
-            if copy.id in self.baselines and is_rewritten(copy):
+            if copy.id in self.baselines and self._compares(copy):
                 versions = self._rewritten_rows(copy).noticed(versions)
             verdict = verify_objects(copy, self._patterns(copy), versions, self.searchers, self.texts)
         uploads, refused = self.archives.uploads(copy)
         return with_refused(with_uploads(verdict, uploads), refused, waived(self.plan, copy.location))
+
+    def _compares(self, copy: Copy) -> bool:
+        """Whether rows of a copy in S3 are compared: not for some of the persons alone, as rows are those of all."""
+        return self.whole is None and is_rewritten(copy)
+
+    def _rewritten_before(self, copy: Copy) -> Baseline | None:
+        """The rows of the objects in which the persons are found. What planning has searched is known to the ledger."""
+        rows, reading = self._rewritten_rows(copy), self.searchers.reading
+        names = {f"{self.patterns.mask(place[0])}?versionId={place[1]}": place for place in rows.planned}
+        try:
+            with self.archives.bucket(copy):
+                versions = self.archives.chosen(copy, rows.planned)
+                seen = verify_objects(copy, self._patterns(copy), versions, self.searchers, self.texts)
+        except EstateError:  # the step meets it, too
+            return None
+        finally:
+            self.searchers.reading = reading  # what was read for this is no part of a verdict
+        holding = {names[residue.file] for residue in seen.residue if residue.file in names}
+        return rows.before(self.archives.named(copy, holding))
 
     def _rewritten_rows(self, copy: Copy) -> RewrittenRows:
         from pii_tracer.verify.stores.s3.rewritten_rows import RewrittenRows, rewritten

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -18,7 +19,9 @@ import pyarrow as pa
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.decode.arrow import search_batch
+from pii_tracer.scan.decode.arrow import search_leaf
+from pii_tracer.scan.decode.cells import variant
+from pii_tracer.scan.decode.cells.json_members import member
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.rows.file_rows import rows_of
@@ -31,6 +34,8 @@ _TOGETHER = 2_048
 """So many rows are searched together, as columns. Where they may hold a value, so is each half of them."""
 _APART = 16
 """So few rows are searched one by one."""
+_TOLD = frozenset({str, int, float, Decimal, bytes})
+"""Types of which cells are searched as they are; any other is searched as its text."""
 
 
 @dataclass(frozen=True)
@@ -79,21 +84,52 @@ def state_of(name: str, parts: Iterable[Rows]) -> StateBaseline:
 
 def _suspects(rows: Sequence[Mapping[str, Any]], among: range, patterns: Patterns) -> Iterator[int]:
     """The rows that may be the persons'. Columns are searched in a fraction of the time of their cells."""
-    if patterns.key_columns.rows is not None or len(among) <= _APART:
+    alone = patterns.key_columns.rows is not None or len(among) <= _APART
+    found = None if alone else _may_hold(rows, among, patterns)
+    if found is None:
         yield from among
-        return
-    try:
-        names = dict.fromkeys(name for number in among for name in rows[number])
-        cells = [pa.array([rows[number].get(name) for number in among]) for name in names]
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):  # no columns of one type: each row by itself
-        yield from among
-        return
-    found = Collector(patterns)
-    search_batch(pa.RecordBatch.from_arrays(cells, names=[*names]), found, "data")
-    if found.hits() or found.reasons:
+    elif found:
         middle = len(among) // 2
         yield from _suspects(rows, among[:middle], patterns)
         yield from _suspects(rows, among[middle:], patterns)
+
+
+def _may_hold(rows: Sequence[Mapping[str, Any]], among: range, patterns: Patterns) -> bool | None:
+    """Whether a cell of these rows may hold a value; None where they have to be searched one by one."""
+    cells: dict[tuple[str, type], list[Any]] = {}
+    found = Collector(patterns)
+    try:
+        for number in among:
+            for name, value in rows[number].items():
+                for label, leaf in _leaves(value, name):
+                    kind, told = (type(leaf), leaf) if type(leaf) in _TOLD else (str, str(leaf))
+                    cells.setdefault((label, kind), []).append(told)
+        for (label, _), leaves in cells.items():
+            search_leaf(pa.array(leaves), found, "data", label)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return None
+    return bool(found.hits() or found.reasons)
+
+
+def _leaves(value: Any, label: str) -> Iterator[tuple[str, Any]]:
+    """The scalars of a cell with their columns, as `Collector.cell` takes them apart.
+
+    Raises:
+        TypeError: a VARIANT, or a column without a name.
+    """
+    if not isinstance(label, str) or (isinstance(value, dict) and variant.is_row(value)):
+        raise TypeError
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield f"{label}.key", key
+            yield from _leaves(item, f"{label}.{member(key)}" if label else member(key))
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for item in value:
+            yield from _leaves(item, label)
+        if value and all(type(item) is int and -128 <= item <= 255 for item in value):
+            yield label, bytes(item & 255 for item in value)
+    elif value is not None and not isinstance(value, bool):
+        yield label, bytes(value) if isinstance(value, (bytearray, memoryview)) else value
 
 
 def _is_persons(copy: Copy, row: Mapping[str, Any], patterns: Patterns) -> bool:

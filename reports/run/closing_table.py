@@ -32,7 +32,9 @@ MARKS = {
     CopyState.NOT_STARTED: ("–", "dim", "not started"),
     CopyState.NOT_VERIFIED: ("?", "yellow", "not verified"),
 }
-_UNCOMPARED = "copies from which no rows go by key, and archives in S3 that need a restore to be read"
+_UNCOMPARED = (
+    "copies from which no rows go by key, and in S3 replicas, and archives that need a restore or that owners wrote"
+)
 _COLOURS = {"good": "green", "warn": "yellow", "bad": "red"}
 _NAMED = 5
 """Open requests that the verdict names."""

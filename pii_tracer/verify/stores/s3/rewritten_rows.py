@@ -1,7 +1,7 @@
 """Everybody else's rows in the objects of S3 that a plan rewrites, before the run and after it.
 
-Other objects of an archive are not read for this: no step writes them. Whose a row is comes from the scan, as in
-`object_rows`.
+Read are the objects in which the byte search finds the persons, and no others. Whose a row is comes from the scan, as
+in `object_rows`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from pii_tracer.verify.verdicts import Baseline, StateBaseline
 
 Place = tuple[str, str]
 """Key and version id of an object."""
+_NULL = "null"
+"""The version id in a bucket without versions."""
 
 
 def rewritten(steps: Iterable[Step], copy: Copy) -> dict[Place, str | None]:
-    """The versions of which the steps of a copy write new ones, with the mark of their ETag."""
+    """The versions of which the steps of a copy may write new ones, with the mark of their ETag."""
     return {
         (item["key"], item["version_id"]): item.get("etag")
         for step in steps
@@ -36,11 +38,19 @@ def rewritten(steps: Iterable[Step], copy: Copy) -> dict[Place, str | None]:
     }
 
 
+@dataclass(frozen=True)
+class _Counted:
+    """What was read of a version. digest: SHA-256 of its bytes; rows: None where they cannot be read."""
+
+    digest: str
+    rows: Rows | None
+
+
 @dataclass
 class RewrittenRows:
     """Counts rows of one copy. planned: as `rewritten`; written: SHA-256 (hex) of the objects that this run wrote.
 
-    latest: by key, the version that a listing shows as the current one.
+    latest: by key, the version that a listing shows as the current one, of those that this run wrote or counted.
     """
 
     copy: Copy
@@ -49,81 +59,110 @@ class RewrittenRows:
     marks: MarkKey
     written: Callable[[], Mapping[Place, str]]
     latest: dict[str, VersionBytes] = field(default_factory=dict)
-    _counted: dict[tuple[str, str, str], tuple[str, Rows]] = field(default_factory=dict)
+    _read: dict[tuple[str, str, str], _Counted] = field(default_factory=dict)
 
-    def before(self, versions: Iterable[VersionBytes]) -> Baseline | None:
-        """The rows of the planned versions; None where one of them is archived, cannot be read, or is another."""
-        found = list(versions)
-        same = {(version.key, version.version_id) for version in found if self._is_planned(version)}
-        if not found or same != self.planned.keys():
-            return None
-        try:
-            states = tuple(self._state(version.key, self._rows(version)[1]) for version in found)
-        except (EstateError, ScanError):
-            return None
-        return Baseline(copy_id=self.copy.id, states=states)
+    def before(self, holding: Iterable[VersionBytes]) -> Baseline | None:
+        """The rows of the planned versions in which the search finds the persons.
+
+        What is archived, cannot be read or is another by now is left out; if the run writes it, `after` tells nothing.
+        None where nothing is left.
+        """
+        states = []
+        for version in holding:
+            if self._is_planned(version) and (rows := self._counted(version).rows) is not None:
+                states.append(self._state(version.key, rows))
+        return Baseline(copy_id=self.copy.id, states=tuple(states)) if states else None
 
     def noticed(self, versions: Iterable[VersionBytes]) -> Iterator[VersionBytes]:
-        """The same versions, the rows of which are counted when they are read."""
+        """The same versions; the rows of those that this run wrote are counted when they are read."""
         self.latest.clear()
-        keys = {key for key, _ in self.planned}
+        written = self._written()
         for version in versions:
-            if not version.latest or version.key not in keys:
+            if not version.latest or version.key not in written:
                 yield version
                 continue
             self.latest[version.key] = version
-            ours = version.evidence is Evidence.BYTES and self._may_be_ours(version)
-            yield replace(version, _read=partial(self._download, version)) if ours else version
+            mine = version.version_id in written[version.key] and version.evidence is Evidence.BYTES
+            yield replace(version, _read=partial(self._download, version)) if mine else version
 
-    def after(self) -> Baseline | None:
-        """The rows of the current versions, after `noticed`; an object that is gone has none.
+    def after(self, before: Baseline) -> Baseline | None:
+        """The rows of the objects that this run wrote, after `noticed`, beside those of before that it left alone.
 
-        None where one of them cannot be compared: its owner deleted it or wrote it again, or it is archived.
+        A version that is gone, in a bucket with versions and without a marker, has no rows: nobody but a step, or who
+        deletes by version, takes it away. None where an object cannot be compared: its owner deleted it or wrote it
+        again, it is archived, or its rows were not counted before.
 
         Raises:
             ScanError, EstateError: rows of an object that this run wrote cannot be read.
         """
-        states = []
-        for key, _ in self.planned:
-            version = self.latest.get(key)
-            if version is None:
-                states.append(self._state(key, Rows(0, 0, 0)))
+        known = {state.state: state for state in before.states}
+        for key, digests in self._written().items():
+            mark, version = self._mark(key), self.latest.get(key)
+            if version is not None and self._is_planned(version):
+                continue  # what was written has this key in another bucket
+            if mark not in known:
+                return None
+            if version is None and _NULL not in digests:
+                known[mark] = self._state(key, Rows(0, 0, 0))
                 continue
-            if version.evidence is not Evidence.BYTES or not self._may_be_ours(version):
+            if version is None or version.evidence is not Evidence.BYTES or version.version_id not in digests:
                 return None
-            digest, rows = self._rows(version)
-            if digest != self.written().get((key, version.version_id), digest):
+            found = self._counted(version)
+            if found.digest != digests[version.version_id]:
                 return None
-            states.append(self._state(key, rows))
-        return Baseline(copy_id=self.copy.id, states=tuple(states))
+            if found.rows is None:
+                raise ScanError(
+                    "the rows of an object that this run wrote cannot be read",
+                    where=self.copy.location,
+                    todo="look at the object, and make a new plan",
+                )
+            known[mark] = self._state(key, found.rows)
+        return Baseline(copy_id=self.copy.id, states=tuple(known.values()))
+
+    def _written(self) -> dict[str, dict[str, str]]:
+        """What this run wrote under keys of the copy: by key, the version ids with SHA-256."""
+        keys = {key for key, _ in self.planned}
+        found: dict[str, dict[str, str]] = {}
+        for (key, version_id), digest in self.written().items():
+            if key in keys:
+                found.setdefault(key, {})[version_id] = digest
+        return found
 
     def _is_planned(self, version: VersionBytes) -> bool:
         mark = self.planned.get((version.key, version.version_id), "")
         return version.evidence is Evidence.BYTES and mark in (None, self.marks.of_content(version.key, _etag(version)))
-
-    def _may_be_ours(self, version: VersionBytes) -> bool:
-        return (version.key, version.version_id) in self.written() or self._is_planned(version)
 
     def _download(self, version: VersionBytes) -> Download:
         read = version.read()
         self._take(version, read[0])
         return read
 
-    def _rows(self, version: VersionBytes) -> tuple[str, Rows]:
-        known = self._counted.get((version.key, version.version_id, _etag(version)))
-        return self._take(version, version.read()[0]) if known is None else known
+    def _counted(self, version: VersionBytes) -> _Counted:
+        known = self._read.get((version.key, version.version_id, _etag(version)))
+        try:
+            return self._take(version, version.read()[0]) if known is None else known
+        except EstateError:
+            return _Counted("", None)
 
-    def _take(self, version: VersionBytes, data: bytes) -> tuple[str, Rows]:
+    def _take(self, version: VersionBytes, data: bytes) -> _Counted:
         table, rows = text_of(self.copy.facts), Rows(0, 0, 0)
         text = text_at(table, front_of(self.copy.location), version.key) if table else None
-        if table is None or text is not None:  # other files have no rows of the table
-            rows = counted(self.copy, version.key, data, self.patterns, text)
-        told = self._counted[version.key, version.version_id, _etag(version)] = sha256(data).hexdigest(), rows
-        return told
+        try:
+            if table is None or text is not None:  # other files have no rows of the table
+                rows = counted(self.copy, version.key, data, self.patterns, text)
+            found = _Counted(sha256(data).hexdigest(), rows)
+        except ScanError:
+            found = _Counted(sha256(data).hexdigest(), None)
+        self._read[version.key, version.version_id, _etag(version)] = found
+        return found
 
     def _state(self, key: str, rows: Rows) -> StateBaseline:
-        """Of an object, whose name can tell of a person."""
-        return state_of(self.marks.of_content(key, "rows")[:32], [rows])
+        """Of an object. Nobody without the estate's key can check a guess of its name, or of a row."""
+        state = state_of(self._mark(key), [rows])
+        return state.model_copy(update={"checksum": self.marks.of_content(key, state.checksum)})
+
+    def _mark(self, key: str) -> str:
+        return self.marks.of_content(key, "rows")[:32]
 
 
 def _etag(version: VersionBytes) -> str:
