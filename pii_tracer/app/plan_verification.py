@@ -24,9 +24,9 @@ from pii_tracer.common.work_facts import counts_in
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, Refused, UsageError
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan
-from pii_tracer.proof.attestation import recomputed_words
+from pii_tracer.proof.attestation import JOURNAL, recomputed_words
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
-from pii_tracer.run.journal import Kind, Record, read_journal
+from pii_tracer.run.journal import Kind, Record, parse, read_journal
 from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict
@@ -179,10 +179,12 @@ def verify(
 
 
 class RunJournal:
-    """The journal of a plan's run, which may go on meanwhile: read again only where it grew."""
+    """The journal of a plan's run, which may go on meanwhile: read again only where it grew. The one in the run's
+    evidence, where the run's own is gone or another plan's."""
 
     def __init__(self, settings: Settings, loaded: LoadedPlan) -> None:
-        self._path, self._digest = folder_of(settings.state, loaded.plan.plan_id).journal, loaded.digest
+        folder = folder_of(settings.state, loaded.plan.plan_id)
+        self._path, self._evidence, self._digest = folder.journal, folder.evidence / JOURNAL, loaded.digest
         self._size: int | None = None
         self.records: tuple[Record, ...] = ()
         self.read()
@@ -191,10 +193,19 @@ class RunJournal:
         """Its records as of now; nothing where the run has not begun. Raises as `read_journal`."""
         size = self._path.stat().st_size if self._path.exists() else None
         if size is None or size != self._size:
-            records, _ = read_journal(self._path)
-            plans = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
-            self.records, self._size = records if plans == {self._digest} else (), size
+            own, _ = read_journal(self._path)
+            self.records, self._size = self._of_plan(own) or self._of_plan(self._attested()), size
         return self.records
+
+    def _attested(self) -> tuple[Record, ...]:
+        try:
+            return parse(self._evidence.read_bytes(), str(self._evidence))[0]
+        except FileNotFoundError:
+            return ()
+
+    def _of_plan(self, records: tuple[Record, ...]) -> tuple[Record, ...]:
+        plans = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
+        return records if plans == {self._digest} else ()
 
 
 class Looks:
