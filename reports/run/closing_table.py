@@ -33,7 +33,8 @@ MARKS = {
     CopyState.NOT_VERIFIED: ("?", "yellow", "not verified"),
 }
 _UNCOMPARED = (
-    "archives and bare folders in S3 (no second reader reads rows there), and copies from which no rows go by key"
+    "archives and bare folders in S3 (no second reader reads rows there), copies from which no rows go by key, and"
+    " copies that are not verified"
 )
 _COLOURS = {"good": "green", "warn": "yellow", "bad": "red"}
 _NAMED = 5
