@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from pii_tracer.app.execution.run_folder import RunFolder
-from pii_tracer.app.persons_apart.found_since import FILE, FoundFile, FoundSince
+from pii_tracer.app.persons_apart.found_since import FILE, FoundFile, FoundSince, FoundThere
 from pii_tracer.app.persons_apart.requests_left_open import left_something
 from pii_tracer.app.plan_verification import RunJournal, _keep
 from pii_tracer.cli.main import run as run_command
@@ -205,3 +207,25 @@ def test_the_journal_of_another_run_is_none_of_this_one(begun: RunFolder) -> Non
     assert RunJournal(begun.settings(), begun.approved()).records == own, "as it was attested"
     shutil.rmtree(begun.evidence)
     assert RunJournal(begun.settings(), begun.approved()).records == ()
+
+
+def test_two_looks_at_once_lose_nothing_of_each_other(begun: RunFolder) -> None:
+    kept(begun)
+    copies = begun.approved().plan.copies[:2]
+    seal = mark(begun)
+
+    def look(place: str) -> None:
+        there = FoundThere(at=NOW, residue=({"copy": place},), persons=("l",))
+
+        def with_it(before: FoundSince | None) -> FoundSince:
+            time.sleep(0.05)
+            of = before or FoundSince(at=NOW, plan_digest=begun.approved().digest)
+            return of.model_copy(update={"places": {**of.places, place: there}})
+
+        file_of(begun).change(with_it, seal)
+
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(look, [copy.id for copy in copies]))
+    found_there = begun.found_since()
+    assert found_there is not None
+    assert (found_there.places.keys(), found_there.number) == ({copy.id for copy in copies}, 3)
