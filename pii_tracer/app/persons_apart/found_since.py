@@ -294,7 +294,7 @@ class FoundFile:
         if not sealed or newest.plan_digest != self.plan_digest:
             raise self._refused(f"{where} was changed or replaced")
         if found.number < newest.number:
-            raise self._refused("is old: a newer file was written since, which may tell of more")
+            raise self._refused("is old: a newer file was written since, which may contain more")
 
     def keep(self, found: FoundSince | None, seal: Seal) -> FoundSince:
         """Write it down, and give what stands there now. Raises `OSError` where that cannot be done."""
