@@ -3,9 +3,10 @@ when the sources of a copy were erased that its owner computes again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ from pii_tracer.common.work_facts import counts_in
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import ExitCode, Refused, UsageError
 from pii_tracer.model.plan import HELD, Copy, ErasurePlan
-from pii_tracer.proof.attestation import recomputed_words
+from pii_tracer.proof.attestation import JOURNAL, recomputed_words
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
-from pii_tracer.run.journal import Kind, Record, read_journal
+from pii_tracer.run.journal import GrowingJournal, Kind, Record, parse
 from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
 from pii_tracer.verify.verdicts import ByteVerdict, CopyVerdict, RunVerdict
@@ -179,22 +180,39 @@ def verify(
 
 
 class RunJournal:
-    """The journal of a plan's run, which may go on meanwhile: read again only where it grew."""
+    """The journal of a plan's run, which may go on meanwhile. Where it is gone or another plan's, the one in the run's
+    evidence."""
 
     def __init__(self, settings: Settings, loaded: LoadedPlan) -> None:
-        self._path, self._digest = folder_of(settings.state, loaded.plan.plan_id).journal, loaded.digest
-        self._size: int | None = None
+        folder = folder_of(settings.state, loaded.plan.plan_id)
+        self._own, self._evidence, self._digest = (
+            GrowingJournal(folder.journal),
+            folder.evidence / JOURNAL,
+            loaded.digest,
+        )
+        self._plans: set[object] = set()
         self.records: tuple[Record, ...] = ()
         self.read()
 
     def read(self) -> tuple[Record, ...]:
         """Its records as of now; nothing where the run has not begun. Raises as `read_journal`."""
-        size = self._path.stat().st_size if self._path.exists() else None
-        if size is None or size != self._size:
-            records, _ = read_journal(self._path)
-            plans = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
-            self.records, self._size = records if plans == {self._digest} else (), size
+        new = self._own.read()
+        from_begin = len(new) == len(self._own.records)
+        self._plans = _plans(new) | (set() if from_begin else self._plans)
+        self.records = self._own.records if self._plans == {self._digest} else self._attested
         return self.records
+
+    @cached_property
+    def _attested(self) -> tuple[Record, ...]:
+        try:
+            records, _ = parse(self._evidence.read_bytes(), str(self._evidence))
+        except FileNotFoundError:
+            return ()
+        return records if _plans(records) == {self._digest} else ()
+
+
+def _plans(records: Iterable[Record]) -> set[object]:
+    return {record.facts.get("plan_digest") for record in records if record.kind is Kind.RUN_STARTED}
 
 
 class Looks:

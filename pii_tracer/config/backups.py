@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.datasets import Frozen, Said
 
 
 class Backup(Frozen):
@@ -18,10 +18,10 @@ class Backup(Frozen):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
     of: tuple[str, ...] = Field(min_length=1)
-    owner: str = Field(min_length=1)
+    owner: Said
     location: str = Field(min_length=1)
     due_days: int = Field(ge=0)
-    act: str = Field(default="delete every backup that was made before the erasure", min_length=1)
+    act: Said = "delete every backup that was made before the erasure"
 
 
 def wrong_backups(backups: Iterable[Backup]) -> str | None:

@@ -10,7 +10,7 @@ from typing_extensions import Self
 
 from pii_tracer.common.kerberos import PRINCIPAL
 from pii_tracer.config.lineage import SameDataset
-from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.datasets import Frozen, Said
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HDFS_PORT, HdfsLocation, hdfs_location, is_hdfs
 
@@ -21,8 +21,8 @@ class Deletable(Frozen):
     """
 
     path: str = Field(pattern=r"^/[^\x00]+$")
-    owner: str = Field(min_length=1)
-    reason: str = Field(min_length=1)
+    owner: Said
+    reason: Said
 
 
 _NAME_NODE = r"(?i)^hdfs://[a-z0-9][a-z0-9._-]*(:[0-9]{1,5})?$"

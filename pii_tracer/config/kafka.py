@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.datasets import Frozen, Said
 
 
 class RecordFormat(StrEnum):
@@ -74,7 +74,7 @@ class Prefix(Frozen):
     """
 
     read_by: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
-    reason: str = Field(min_length=1)
+    reason: Said
 
 
 class Topic(Frozen):

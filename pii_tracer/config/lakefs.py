@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pydantic import Field, field_validator, model_validator
 
 from pii_tracer.config.formats import InstalledFormat
-from pii_tracer.model.datasets import Format, Frozen
+from pii_tracer.model.datasets import Format, Frozen, Said
 
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"
 
@@ -24,7 +24,7 @@ class LakefsRepository(Frozen):
     of: str
     format: InstalledFormat
     prefixes: tuple[str, ...] = ("",)
-    owner: str = Field(min_length=1)
+    owner: Said
     collect_days: int = Field(default=2, ge=0)
     collect: tuple[str, ...] = ()
 

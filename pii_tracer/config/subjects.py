@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import field_validator, model_validator
 from typing_extensions import Self
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.datasets import Frozen, Said
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.key_columns import columns_of_key, joined, key_name
 
@@ -161,8 +161,8 @@ class NotKeys(Frozen):
 
     table: str
     column: str
-    reason: str = Field(min_length=1)
-    owner: str = Field(min_length=1)
+    reason: Said
+    owner: Said
 
 
 class SubjectTable(Named):

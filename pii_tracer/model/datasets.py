@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from pii_tracer.common.open_vocabulary import OpenVocabulary, word
 from pii_tracer.common.plurals import counted
@@ -19,6 +19,16 @@ class Frozen(BaseModel):
     """Base of every model: immutable, and unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _is_said(text: str) -> str:
+    if not any(one.isalnum() for one in text):
+        raise ValueError("nothing that can be read is written here")
+    return text
+
+
+Said = Annotated[str, Field(min_length=1), AfterValidator(_is_said)]
+"""Who answers for something, or why: a name or a reason, which blanks and marks alone are not."""
 
 
 class DatasetId(Frozen):

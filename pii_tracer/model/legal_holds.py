@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 
 from pii_tracer.common.str_enum import StrEnum
-from pii_tracer.model.datasets import CopyKind, Frozen, Strategy
+from pii_tracer.model.datasets import CopyKind, Frozen, Said, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.timestamps import Moment
 
@@ -51,11 +51,11 @@ class Hold(Frozen):
     columns: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     requests: tuple[str, ...] = ()
-    basis: str = Field(min_length=1)
+    basis: Said
     citation: str = Field(min_length=1)
     from_: Moment = Field(alias="from")
     until: Moment | Literal["indefinite"]
-    approver: str = Field(min_length=1)
+    approver: Said
 
     @model_validator(mode="after")
     def _dated(self) -> Hold:

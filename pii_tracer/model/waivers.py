@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from pydantic import Field
 
-from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.datasets import Frozen, Said
 from pii_tracer.model.timestamps import Moment
 
 
@@ -56,8 +56,8 @@ class OwnerTask(Frozen):
     of which no step begins before it is done, or that it waits for.
     """
 
-    owner: str = Field(min_length=1)
-    act: str = Field(min_length=1)
+    owner: Said
+    act: Said
     due_days: int = Field(default=7, ge=1, le=365)
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -69,8 +69,8 @@ class Waiver(Frozen):
     of: `Gap.seen` of the gap that was accepted. A gap that shows something else is not waived.
     """
 
-    who: str = Field(min_length=1)
-    why: str = Field(min_length=1)
+    who: Said
+    why: Said
     until: Moment
     of: str = ""
     task: OwnerTask | None = None

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Policy
-from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.datasets import Frozen, Said
 from pii_tracer.model.errors import NotApproved, ReviewError
 from pii_tracer.model.plan import digest_of
 from pii_tracer.review import dsse
@@ -33,9 +33,9 @@ class ApprovalPredicate(Frozen):
     """What an approver signs beside the digest. policy_digest: of the policy that was looked at."""
 
     plan_id: str
-    approver: str
-    role: str
-    reason: str = Field(min_length=1)
+    approver: Said
+    role: Said
+    reason: Said
     approved_at: datetime
     expires: datetime
     policy_digest: str

@@ -73,16 +73,18 @@ def utc_now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def parse(data: bytes, where: str = "journal") -> tuple[tuple[Record, ...], int]:
+def parse(data: bytes, where: str = "journal", after: Record | None = None) -> tuple[tuple[Record, ...], int]:
     """All whole records of a journal, and the number of bytes of a torn last line (0 where there is none).
+
+    after: the last record before these bytes, where they are not the journal from its begin.
 
     Raises:
         JournalError: a record is not canonical JSON or does not follow from the one before it; names the record.
     """
     *lines, torn = data.split(b"\n")
     records: list[Record] = []
-    prev = GENESIS
-    for seq, line in enumerate(lines):
+    first, prev = (after.seq + 1, after.hash) if after else (0, GENESIS)
+    for seq, line in enumerate(lines, first):
         record = _record(line, seq, prev, f"{where}, record {seq}")
         records.append(record)
         prev = record.hash
@@ -97,6 +99,50 @@ def read_journal(path: Path) -> tuple[tuple[Record, ...], int]:
     """
     _, records, torn = _read(path)
     return records, torn
+
+
+class GrowingJournal:
+    """A journal on the disk that somebody else writes: what was read once is not read again.
+
+    records: its whole records so far.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = 0
+        self.records: tuple[Record, ...] = ()
+
+    def read(self) -> tuple[Record, ...]:
+        """The records that came since the last call; all, with `records` empty before, where it was written anew.
+
+        Raises:
+            JournalError: as `read_journal`.
+        """
+        size = self._path.stat().st_size if self._path.exists() else 0
+        if size == 0 or size < self._size:
+            self._size, self.records = 0, ()
+        if size == self._size and size:
+            return ()
+        end = read_end(self._path)
+        try:
+            data = _from(self._path, self._size)
+        except OSError as error:
+            raise _unusable(self._path, error) from None
+        new, torn = parse(data or b"", str(self._path), self.records[-1] if self.records else None)
+        records = (*self.records, *new)
+        refuse_lost(self._path, end, None if data is None else records)
+        self._size, self.records = self._size + len(data or b"") - torn, records
+        return new
+
+
+def _from(path: Path, start: int) -> bytes | None:
+    """The bytes of a file behind a place; None where there is no file."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(start)
+            return stream.read()
+    except FileNotFoundError:
+        return None
 
 
 def _read(path: Path) -> tuple[bytes | None, tuple[Record, ...], int]:

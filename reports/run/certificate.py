@@ -39,13 +39,13 @@ class Certificate:
 
     persons: (request id, keyed reference, law). gone: names of what was erased. qualified: what limits that, all of it.
     files, scope: number of files that were searched, digest of their list. compared: copies in which everybody else's
-    rows were compared, before against after. attestation: digest of the envelope. file: what to check. known: files of
-    the scope with the bytes of an earlier search, which were not decoded again; known_since: when the first bytes were
-    read that were not read or not decoded again; known_by_store: objects of these that were not read, as their store
-    says which they are. chunks_left: column chunks of Parquet that were not decoded, since none of the values fits in
-    their shape; in_parts: objects of which such pages were not read, as their store says that they are the same; some
-    of them may be in `known`. still: requests of the same run that stay open. asked: requests that the attestation
-    is about.
+    rows were compared, before against after; worked_on: copies that steps are about. attestation: digest of the
+    envelope. file: what to check. known: files of the scope with the bytes of an earlier search, which were not decoded
+    again; known_since: when the first bytes were read that were not read or not decoded again; known_by_store: objects
+    of these that were not read, as their store says which they are. chunks_left: column chunks of Parquet that were not
+    decoded, since none of the values fits in their shape; in_parts: objects of which such pages were not read, as their
+    store says that they are the same; some of them may be in `known`. still: requests of the same run that stay
+    open. asked: requests that the attestation is about.
     """
 
     persons: tuple[tuple[str, str, str], ...]
@@ -62,6 +62,7 @@ class Certificate:
     chunks_left: int
     in_parts: int
     compared: int
+    worked_on: int
     scope: str
     at: datetime
     root: str
@@ -145,6 +146,7 @@ def certificate(statement: Mapping[str, Any], checked: Checked) -> Certificate:
             chunks_left=reading.get("left", 0),
             in_parts=reading.get("in_parts", 0),
             compared=said["others"]["compared"],
+            worked_on=len({step["copy"] for step in said["steps"] if step["copy"]}),
             scope=said["scope"]["digest"],
             at=parse_time(said["scope"]["at"]),
             root=said["merkle"]["root"],

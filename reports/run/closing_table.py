@@ -33,7 +33,8 @@ MARKS = {
     CopyState.NOT_VERIFIED: ("?", "yellow", "not verified"),
 }
 _UNCOMPARED = (
-    "copies from which no rows go by key, and in S3 replicas, and archives that need a restore or that owners wrote"
+    "copies from which no rows go by key, copies that are not verified, and in S3 replicas, and archives that need a"
+    " restore or that owners wrote"
 )
 _COLOURS = {"good": "green", "warn": "yellow", "bad": "red"}
 _NAMED = 5

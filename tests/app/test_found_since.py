@@ -211,7 +211,7 @@ def test_a_file_of_another_plan_says_nothing(begun: RunFolder) -> None:
     copy = begun.approved().plan.copies[0]
     late = found(begun, copy.id)
     assert late is not None
-    keep(begun, late.model_copy(update={"plan_digest": "sha256:other"}))
+    (begun.path / FILE).write_text(late.model_copy(update={"plan_digest": "sha256:other"}).model_dump_json())
     assert begun.last_result() == {**OVER, "attestation": "a"}
 
 

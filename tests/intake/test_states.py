@@ -240,12 +240,12 @@ def ran(
     result["attestation"] = "a" if proved else None
     if found is not None:
         folder.result.write_text(json.dumps(result))
-        folder.found_file("d").keep(found, settings.key().found_mark)
+        kept = folder.found_file("d").keep(found, settings.key().found_mark)
         stands: Any = SimpleNamespace(
             folder=folder,
             info=SimpleNamespace(result=str(folder.path / "out.json")),
             loaded=SimpleNamespace(plan=plan, digest="d"),
-            found=known and known.sealed(settings.key().found_mark),
+            found=kept if known == found else None,
         )
         _handed_over(stands, result, done=done)
     else:

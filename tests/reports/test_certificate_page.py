@@ -23,10 +23,12 @@ def page(
     reading: dict[str, Any] | None = None,
     asked: int = 1,
     persons: tuple[tuple[str, str, str], ...] = ONE,
+    worked_on: tuple[str, ...] = ("c-keys",),
+    auditors: bool = False,
 ) -> str:
     said = {
         "plan": {"id": "plan-1", "digest": "sha256:bb"},
-        "steps": [{"copy": "c-keys", "verified_at": AT}],
+        "steps": [{"copy": copy, "verified_at": AT} for copy in worked_on],
         "approvals": ["x"],
         "scope": {"files": 3, "digest": "d", "at": AT, "reading": reading or {}},
         "others": {"compared": 1, "rows_lost": 0, "changed": 0},
@@ -40,14 +42,14 @@ def page(
     }
     statement = {"subject": [{"name": "copy c-app.users", "digest": {"sha256": "aa"}}], "predicate": said}
     text = render_certificate(certificate(statement, Checked(persons, b"{}", "k")))
-    text = text[text.index("<article") :].partition('class="sheet auditors"')[0]
+    text = text[text.index("<article") :].partition('class="sheet auditors"')[2 if auditors else 0]
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
 
 
 def test_a_waived_gap_of_an_attestation_of_before_is_no_confirmation() -> None:
     for one in (
-        exception("confirmed", "gap-unknown_table-x", until="2026-12-31T00:00:00Z"),
-        exception("confirmed", "gap-unknown_table-x"),
+        exception("confirmed", "gap-lineage-x", until="2026-12-31T00:00:00Z"),
+        exception("confirmed", "gap-lineage-x"),
     ):
         words = page(one)
         assert "1 doubt was not cleared up by the search. A responsible person accepted this" in words
@@ -72,7 +74,14 @@ def test_each_confirmation_is_told_as_what_it_is(why: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "gap", ["unexpected_copy-x", "table_text-x", "no_way-x", "unknown_file-x", "shared-x-y", "of-a-later-version"]
+    "gap",
+    [
+        *("unexpected_copy-x", "table_text-x", "no_way-x", "unknown_file-x", "shared-x-y", "of-a-later-version"),
+        # places that are there, and that the search did not reach
+        *("outside_roots-x", "outside_link-x", "unknown_table-x", "unknown_catalog-x", "catalog_unreadable-x"),
+        *("archive_unmatched-x", "backup_unmatched-x", "not_found-x", "format_mismatch-x", "moved_table-x"),
+        "registered_twice-x",
+    ],
 )
 def test_where_data_may_stay_nothing_says_that_no_more_was_found(gap: str) -> None:
     words = page(exception("waived", f"gap-{gap}", until="2026-12-31T00:00:00Z"))
@@ -102,3 +111,9 @@ def test_a_person_among_others_is_told_no_number_of_all() -> None:
     assert "We erased your data where the plan found it." in words
     both = (*ONE, ("R-2", "subj_2", "GDPR"))
     assert "We erased this data in 1 place." in page(asked=2, persons=both)
+
+
+def test_where_others_rows_were_not_compared_is_told() -> None:
+    assert "were not compared" not in page(auditors=True)
+    words = page(worked_on=("c-keys", "c-keys", "c-archive"), auditors=True)
+    assert "none was lost, none was changed. In the other copies that the steps worked on, they were not" in words

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.errors import JournalError
-from pii_tracer.run.journal import GENESIS, Journal, Kind, parse
+from pii_tracer.run.journal import GENESIS, GrowingJournal, Journal, Kind, parse
+from pii_tracer.run.journal_truncation import end_file
 from tests.review.plans import NOW
 
 
@@ -177,3 +178,44 @@ def test_a_clock_that_was_set_back_stops_the_run_until_it_is_right_again(tmp_pat
     assert path.read_bytes() == before
     journal.append(Kind.STEP_VERIFIED, step="s0")
     assert len(Journal.open(path, clock).records) == 3
+
+
+def test_who_follows_a_journal_reads_each_record_once(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    growing = GrowingJournal(path)
+    assert (growing.read(), growing.records) == ((), ())
+    journal = Journal.open(path, clock)
+    for number in range(3):
+        record = journal.append(Kind.STEP_INTENT, step=f"s{number}")
+        assert growing.read() == (record,), "and nothing of before"
+        assert growing.read() == ()
+    assert growing.records == journal.records
+    with path.open("ab") as stream:
+        stream.write(b'{"facts"')
+    assert growing.read() == (), "its writer was never told that it stands"
+    again = Journal.open(path, clock)
+    again.append(Kind.STEP_INTENT, step="s4")
+    assert [record.kind for record in growing.read()] == [Kind.TORN_LINE_CUT, Kind.STEP_INTENT]
+    assert growing.records == again.records == Journal.open(path, clock).records
+
+
+def test_who_follows_a_journal_notices_another_one_and_a_cut(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    journal = Journal.open(path, clock)
+    journal.append(Kind.STEP_INTENT, step="s0")
+    journal.append(Kind.STEP_INTENT, step="s1")
+    growing = GrowingJournal(path)
+    growing.read()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0])
+    with pytest.raises(JournalError, match="missing"):
+        growing.read()
+    end = end_file(path)
+    for gone in (path, end):
+        gone.unlink()
+    other = Journal.open(path, clock)
+    other.append(Kind.STEP_INTENT, step="another")
+    assert growing.read() == growing.records == other.records, "it is shorter, so that it is read anew"
+    path.write_bytes(b"".join(lines) * 2)
+    with pytest.raises(JournalError, match="broken"):
+        growing.read()

@@ -263,12 +263,19 @@ class RunFolder:
         looking_only: without the estate's key, by which one is noticed that was edited.
 
         Raises:
-            Refused: it cannot be read, or was removed or edited.
+            Refused: it cannot be read, is not the newest, or was removed or edited; or nobody can say of which plan.
             PlanError: the estate's key is missing.
         """
         try:
             info = self.recorded()
         except UsageError:
+            if self.found_file("").is_expected:
+                raise Refused(
+                    "nobody can say whether `pii-tracer verify` found anything of the run's persons: what the run was"
+                    " started with cannot be read",
+                    where=str(self.info_file),
+                    todo="make the file readable, or restore it from its newest copy",
+                ) from None
             return None
         file = self.found_file(info.plan_digest)
         return file.read(

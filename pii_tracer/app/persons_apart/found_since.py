@@ -2,7 +2,8 @@
 
 The file beside the journal is the run's only way to hear of it: the journal is written by the runner alone, which takes
 it over when it goes on. The file is there from the run's begin on, as the journal's first record says, and is sealed
-with the estate's key: one that was removed or edited is noticed.
+with the estate's key: one that was removed or edited is noticed. So is an old one that was put back: each has a number,
+and the number of the newest is kept outside of the run's folder.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -37,7 +38,9 @@ from pii_tracer.verify.verdicts import Residue, RunVerdict
 
 FILE = "found.json"
 _LOCK = ".found.lock"
-KEPT = {"found_since": "sealed"}
+NEWEST = "found"
+"""The folder of the state folder that has the number of each run's newest file."""
+KEPT = {"found_since": "numbered"}
 """What the record of a run's begin says of the file. Runs that earlier versions began have none, or one without a
 seal."""
 ANY_PLACE = "(any place)"
@@ -45,6 +48,7 @@ ANY_PLACE = "(any place)"
 _NOT_KNOWN = "not known"
 Seal = Callable[[bytes], str]
 """Makes a mark of a text with the estate's key."""
+_Form = TypeVar("_Form", bound=Frozen)
 
 Heard = Mapping[str | None, int]
 """By copy, None for what is no copy: how many records the run's journal had when the look there began."""
@@ -68,7 +72,8 @@ class FoundThere(Frozen):
 class FoundSince(Frozen):
     """places: by place as verdicts name it, what was found and no later look has seen gone. open_requests: of those
     whose it may be, unless these are all: then the run itself is open. of_copies: by copy, keyed references of persons
-    of whom any look found something since the journal heard of it. seal: of all else.
+    of whom any look found something since the journal heard of it. number: how often the file was written. seal: of
+    all else.
     """
 
     at: datetime
@@ -76,6 +81,7 @@ class FoundSince(Frozen):
     places: dict[str, FoundThere] = {}
     open_requests: tuple[str, ...] = ()
     of_copies: dict[str, tuple[str, ...]] = {}
+    number: int = 0
     seal: str = ""
 
     def sealed(self, seal: Seal) -> FoundSince:
@@ -217,6 +223,18 @@ def _told(residue: Iterable[Residue]) -> Iterator[dict[str, str]]:
     yield from (dict(pairs) for pairs in sorted({tuple(sorted(one.as_json().items())) for one in residue}))
 
 
+class Newest(Frozen):
+    """The number of the newest file that was written for a run. seal: of all else."""
+
+    plan_digest: str
+    number: int
+    seal: str = ""
+
+    def sealed(self, seal: Seal) -> Newest:
+        """With its seal."""
+        return self.model_copy(update={"seal": seal(f"newest {self.number} {self.plan_digest}".encode())})
+
+
 @dataclass(frozen=True)
 class FoundFile:
     """The file in the folder of a run. journals: the run's own, and the one in its evidence."""
@@ -226,9 +244,19 @@ class FoundFile:
     plan_digest: str
 
     @property
+    def newest_file(self) -> Path:
+        """Where the number of the newest one is kept: an old run folder that is put back does not bring it along."""
+        return self.folder.parents[1] / NEWEST / f"{self.folder.name}.json"
+
+    @property
     def is_lost(self) -> bool:
-        """Whether there was one, which is gone."""
-        return self._is_kept and not (self.folder / FILE).exists()
+        """Whether there was one, which is gone, or of which nobody can say whether it is the newest."""
+        return self._is_kept and not ((self.folder / FILE).exists() and self.newest_file.exists())
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether there is one, or was."""
+        return self._is_kept or (self.folder / FILE).exists()
 
     def read(self, seal: Callable[[], Seal] | None) -> FoundSince | None:
         """What was found since the run; None where nothing was, or, of a run that has no sealed file, only of another
@@ -237,32 +265,56 @@ class FoundFile:
         seal: asked where there is something to compare; None for looking only.
 
         Raises:
-            Refused: it is gone, cannot be read, or was not written with this key or for this run: nothing may be said
-                of the run then.
+            Refused: it is gone, cannot be read, is not the newest, or was not written with this key or for this run:
+                nothing may be said of the run then.
         """
-        try:
-            found = FoundSince.model_validate_json((self.folder / FILE).read_bytes())
-        except FileNotFoundError:
-            if self._is_kept:
-                raise self._refused("is gone: the file was removed") from None
+        newest = self._read(self.newest_file, Newest)  # first: whoever writes meanwhile writes the file first
+        found = self._read(self.folder / FILE, FoundSince)
+        kept = self._is_told_of or newest is not None
+        if found is None:
+            if kept:
+                raise self._refused("is gone: the file was removed")
             return None
-        except (OSError, ValidationError) as error:
-            why = system_reason(error) or "its content is not what this version writes"
-            raise self._refused(f"cannot be read: {why}") from None
-        to_be_compared = seal is not None and (found.seal or self._is_kept)
+        to_be_compared = seal is not None and (found.seal or kept)
         if seal and to_be_compared and not hmac.compare_digest(found.sealed(seal()).seal, found.seal):
             raise self._refused("was changed: its seal is not that of the estate's key")
         if found.plan_digest != self.plan_digest:
-            if self._is_kept:
+            if kept:
                 raise self._refused("was replaced: the file is that of another run")
             return None
+        if kept:
+            self._refuse_old(found, newest, seal)
         return found if found.places or found.of_copies else None
+
+    def _refuse_old(self, found: FoundSince, newest: Newest | None, seal: Callable[[], Seal] | None) -> None:
+        where = f"may be old: the file with the number of the newest one, {self.newest_file},"
+        if newest is None:
+            raise self._refused(f"{where} is gone")
+        sealed = seal is None or hmac.compare_digest(newest.sealed(seal()).seal, newest.seal)
+        if not sealed or newest.plan_digest != self.plan_digest:
+            raise self._refused(f"{where} was changed or replaced")
+        if found.number < newest.number:
+            raise self._refused("is old: a newer file was written since, which may contain more")
 
     def keep(self, found: FoundSince | None, seal: Seal) -> FoundSince:
         """Write it down, and give what stands there now. Raises `OSError` where that cannot be done."""
-        told = (found or FoundSince(at=datetime.now(timezone.utc), plan_digest=self.plan_digest)).sealed(seal)
-        write_atomic(self.folder / FILE, (told.model_dump_json(indent=2) + "\n").encode())
+        told = found or FoundSince(at=datetime.now(timezone.utc), plan_digest=self.plan_digest)
+        number = 1 + max(_number_in(self.folder / FILE), _number_in(self.newest_file))
+        told = told.model_copy(update={"number": number}).sealed(seal)
+        newest = Newest(plan_digest=self.plan_digest, number=number).sealed(seal)
+        for file, content in ((self.folder / FILE, told), (self.newest_file, newest)):
+            write_atomic(file, (content.model_dump_json(indent=2) + "\n").encode())
         return told
+
+    def _read(self, file: Path, form: type[_Form]) -> _Form | None:
+        """None where it is not there. Raises `Refused` where it cannot be read."""
+        try:
+            return form.model_validate_json(file.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError) as error:
+            why = system_reason(error) or "its content is not what this version writes"
+            raise self._refused(f"cannot be read: {why} ({file.name})") from None
 
     def change(
         self, change: Callable[[FoundSince | None], FoundSince | None], seal: Seal, lost: FoundSince | None = None
@@ -284,6 +336,11 @@ class FoundFile:
 
     @property
     def _is_kept(self) -> bool:
+        """Whether there has to be one."""
+        return self._is_told_of or self.newest_file.exists()
+
+    @property
+    def _is_told_of(self) -> bool:
         """Whether a journal says that there is one. Whether the journal is whole is asked elsewhere."""
         return any(KEPT.items() <= _begun(journal).items() for journal in self.journals)
 
@@ -295,6 +352,15 @@ class FoundFile:
             " run's plan, and do nothing else before that has ended. If the plan is gone, too, move the run's folder"
             f" out of `{self.folder.parent.name}`: nothing can be said of the run then",
         )
+
+
+def _number_in(file: Path) -> int:
+    """The number that a file says it has; 0 where it has none."""
+    try:
+        number = json.loads(file.read_bytes())["number"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return 0
+    return number if type(number) is int else 0
 
 
 def _begun(journal: Path) -> dict[str, Any]:

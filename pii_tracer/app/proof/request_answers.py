@@ -65,6 +65,7 @@ def write_answers(
         RequestError: the request store cannot be used.
         ProofError: the attestation or its evidence does not hold, or nobody can sign.
         JournalError: the journal was changed, or is not whole.
+        Refused: the run's folder was moved, copied or put back from a copy.
     """
     from pii_tracer.app.pdf import print_pdf
     from pii_tracer.common.atomic_files import write_atomic
@@ -152,6 +153,7 @@ def _stands(settings: Settings, run: str | None, key: Path | None) -> _Stands:
             )
         return _Stands(None, loaded, (), None)
     folder = choose_run(settings.state, run, unfinished=False)
+    folder.info()  # a copy knows nothing of what was found since
     loaded = folder.approved()
     records, torn = read_journal(folder.journal)
     if records and {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED} != {loaded.digest}:

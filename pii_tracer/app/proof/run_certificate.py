@@ -37,6 +37,7 @@ def write_certificate(
         ResidueFound, Waiting, RunError: the run is not complete.
         ProofError: the attestation does not hold, or not everything was looked at.
         UsageError: there is no such run or request, or a file is missing.
+        Refused: the run's folder was moved, copied or put back from a copy.
     """
     from pii_tracer.app.pdf import print_pdf
     from pii_tracer.common.atomic_files import write_atomic
@@ -45,6 +46,7 @@ def write_certificate(
     from reports.run.certificate import certificate as make
 
     folder = choose_run(state, run, unfinished=False)
+    folder.info()  # a copy knows nothing of what was found since
     refuse_unfinished(folder, folder.last_result() or {}, request)
     of = None if request is None else proof_of_request(folder, request)
     held = held_attestation(folder, key, authority, of)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from pii_tracer.model.azure_location import azure_location, is_azure
-from pii_tracer.model.datasets import Frozen
+from pii_tracer.model.datasets import Frozen, Said
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import ObjectLocation, object_location
 
@@ -21,8 +21,8 @@ class Agreed(Frozen):
     them. Reviewers see both.
     """
 
-    owner: str = Field(min_length=1)
-    reason: str = Field(min_length=1)
+    owner: Said
+    reason: Said
 
 
 class StoredFiles(Frozen):
