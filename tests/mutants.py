@@ -1,6 +1,6 @@
 """Change the rules of single modules one place at a time, and see which changes no test notices: minutes a module.
 
-`make mutants MODULE=verdicts` runs this in the environment of mutmut, which makes the changed code. Everything is
+`make mutants MODULES=verdicts` runs this in the environment of mutmut, which makes the changed code. Everything is
 imported and collected once. Each change runs in a fork of its own with the tests that call the changed function, the
 quickest first, up to the first that fails. `docs/mutants.md` has the results.
 """
@@ -8,8 +8,10 @@ quickest first, up to the first that fails. `docs/mutants.md` has the results.
 from __future__ import annotations
 
 import ast
+import contextlib
 import gc
 import importlib
+import io
 import json
 import os
 import signal
@@ -68,6 +70,7 @@ class Forks:
     def __init__(self, module: str, changes: Sequence[str]) -> None:
         self.module, self.changes = module, changes
         self.survivors: dict[str, str] = {}
+        self.told = os.fdopen(os.dup(1), "w")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> None:
@@ -87,7 +90,7 @@ class Forks:
             while waiting and len(running) < AT_ONCE:
                 change, tests = waiting.pop(0)
                 if not tests:
-                    self.survivors[change] = "no test calls it"
+                    self._survives(change, "no test calls it")
                 elif child := os.fork():
                     running[child] = change
                 else:
@@ -96,8 +99,12 @@ class Forks:
                 child, status = os.wait()
                 change = running.pop(child)
                 if status == 0:
-                    self.survivors[change] = "no test fails"
+                    self._survives(change, "no test fails")
         return True
+
+    def _survives(self, change: str, why: str) -> None:
+        self.survivors[change] = why
+        print(f"  {change}: {why}", file=self.told, flush=True)
 
     def _for(self, change: str, calling: dict[str, list[pytest.Item]], lasted: dict[str, float]) -> list[pytest.Item]:
         tests = [t for t in calling[change.partition("__mutmut_")[0]] if lasted[t.nodeid] <= LONGEST]
@@ -163,23 +170,25 @@ def _changed_code() -> Iterator[tuple[str, list[str]]]:
     main = importlib.import_module("mutmut.__main__")
     write = main.write_all_mutants_to_file
     main.write_all_mutants_to_file = lambda *, source, **more: write(source=without_decorators(source), **more)
+    importlib.import_module("mutmut.configuration").config().only_mutate = list(TESTS)
     Path("mutants").mkdir(exist_ok=True)
-    main.copy_src_dir()
-    main.copy_also_copy_files()
-    main.setup_source_paths()
-    main.create_mutants(AT_ONCE)
+    with contextlib.redirect_stdout(io.StringIO()):
+        main.copy_src_dir()
+        main.copy_also_copy_files()
+        main.setup_source_paths()
+        main.create_mutants(AT_ONCE)
     for module in TESTS:
         yield module, list(json.loads(Path("mutants", f"{module}.meta").read_text())["exit_code_by_key"])
 
 
 def main(names: Sequence[str]) -> None:
+    """Try the changes of these modules, in this order; of all where none is named."""
     os.environ.update(MUTANT_UNDER_TEST="mutant_generation", CI="true")
     changes = dict(_changed_code())
     os.chdir("mutants")
-    for module in sorted(
-        (m for m in TESTS if not names or Path(m).stem in names),
-        key=lambda m: names.index(Path(m).stem) if names else 0,
-    ):
+    sys.modules.pop("tests", None)
+    by_name = {Path(module).stem: module for module in TESTS}
+    for module in [by_name[name] for name in names] or TESTS:
         child = os.fork()
         if not child:
             _of_module(module, changes[module])
@@ -189,14 +198,11 @@ def main(names: Sequence[str]) -> None:
 def _of_module(module: str, changes: Sequence[str]) -> None:
     begun = time.monotonic()
     forks = Forks(module, changes)
-    code = pytest.main(
-        ["--rootdir=.", "--tb=short", *CALM, *(f"tests/{place}" for place in TESTS[module])], plugins=[forks]
-    )
-    killed = len(changes) - len(forks.survivors)
-    print(f"\n{module}: {len(changes)} changes, {killed} noticed, {time.monotonic() - begun:.0f} s, {code}")
-    for change, why in forks.survivors.items():
-        print(f"  {change}: {why}")
-    sys.stdout.flush()
+    places = [f"tests/{place}" for place in TESTS[module]]
+    code = pytest.main(["--rootdir=.", "--tb=short", *CALM, *places], plugins=[forks])
+    noticed = len(changes) - len(forks.survivors)
+    seconds = time.monotonic() - begun
+    print(f"{module}: {len(changes)} changes, {noticed} noticed, {seconds:.0f} s, pytest ended with {code}", flush=True)
     os._exit(0)
 
 
