@@ -42,6 +42,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "pii_tracer/verify/hold_allowances.py": ("verify/test_hold_allowances.py", "verify/test_kept.py"),
     "planners/copies/match_key_resolution.py": (
+        "planners/copies/test_missing_persons.py",
         "planners/copies/test_keys.py",
         "planners/copies/test_lookalikes.py",
         "planners/copies/test_numbers_of_others.py",
@@ -184,16 +185,18 @@ def _changed_code(modules: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def main(names: Sequence[str]) -> None:
-    """Try the changes of these modules, in this order; of all where none is named."""
+    """Try the changes of these modules, or of single functions (`verdicts:with_since`), in this order; of all where
+    none is named."""
     os.environ.update(MUTANT_UNDER_TEST="mutant_generation", CI="true")
     by_name = {Path(module).stem: module for module in TESTS}
-    changes = list(_changed_code([by_name[name] for name in names] or list(TESTS)))
+    wanted = [(by_name[name], function) for name, _, function in (text.partition(":") for text in names or by_name)]
+    changes = dict(_changed_code([module for module, _ in wanted]))
     os.chdir("mutants")
     sys.modules.pop("tests", None)
-    for module, names_of_changes in changes:
+    for module, function in wanted:
         child = os.fork()
         if not child:
-            _of_module(module, names_of_changes)
+            _of_module(module, [change for change in changes[module] if f"{function}__mutmut" in change])
         os.waitpid(child, 0)
 
 
