@@ -72,6 +72,11 @@ def test_what_is_not_there_is_told_with_what_could_be_held() -> None:
         "column other.phone",
         "column none",
     )
+    deep = CopyDraft(copy=_with((PlannedColumn(name="note", category="phone"),)).copy, state=given.state)
+    assert named_columns(held_by("who.home.phone", categories=["phone"]), deep) == (
+        ("who.home.phone", "Note"),
+        ("column who.home.phone (a field cannot be held by itself: `who` can)",),
+    )
     assert named_columns(held_by("none"), CopyDraft(copy=given.copy, state=None)) == (("none",), ())
 
 
