@@ -139,6 +139,10 @@ NOT_BY_ROWS = "no row of the person can be changed by itself in this dataset"
             "Amount is held and made from other columns, and would be made again when they become NULL",
         ),
         (
+            item(fixed={"AMOUNT": GENERATED, "UID": GENERATED}),
+            "Uid, Amount is held and made from other columns, and would be made again when they become NULL",
+        ),
+        (
             item(fixed={"NOTE": "NOT NULL"}, partition_columns=("TEXT",)),
             "Note is NOT NULL; Text is a partition column: it cannot become NULL; if it may stay, name it in the hold,"
             " too",
