@@ -55,7 +55,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "planners/gaps/remaining_values.py": ("planners/gaps", "planners/copies/test_former_rows.py"),
     "planners/schedule/step_dates.py": ("planners/schedule", "planners/stores"),
     "planners/schedule/step_order.py": ("planners/schedule", "planners/copies/test_nessie.py"),
-    "planners/holds/hold_rules.py": ("planners/holds",),
+    "planners/holds/hold_rules.py": ("planners/holds", "planners/copies/test_keytables.py"),
     "planners/holds/column_holds.py": ("planners/holds/test_column_rules.py", "planners/holds/test_column_holds.py"),
 }
 """By module the quick tests that are about it."""

@@ -168,6 +168,7 @@ def test_batches_are_joined_where_arrow_compares_and_stay_apart_where_not(monkey
     assert sizes(texts) == [3, 2]
     monkeypatch.setattr(person_rows, "_TIMES", 2)
     assert sizes(texts) == [4, 1], "as many rows for each text that is wanted"
+    assert sizes(pa.table({"uid": [b"a"] * 5})) == [3, 1, 1], "few at once where each is compared by itself"
 
 
 def leaves_of(row: dict[str, Any], *access: Any) -> list[str]:

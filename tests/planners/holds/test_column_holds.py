@@ -254,6 +254,7 @@ def test_the_files_of_a_masked_table_stay_where_a_held_clone_reads_them() -> Non
     plan = Lake(states={"a": {"columns": COLUMNS}, "b": {"clone_of": "/w/a"}}).plan(of("uid"), hold("prod.b", id="H2"))
     assert strategies(plan)["c-prod.a"] == "exempt"
     assert kinds(plan) == ["hold_keeps_rest"]
+    assert "the held clone prod.b reads its files" in plan.gaps[0].reason
     assert touched(plan) == {"c-prod.users"}
 
 
