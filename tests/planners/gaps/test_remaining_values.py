@@ -13,10 +13,10 @@ from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column, Format, Match, MatchTerm, Strategy
 from pii_tracer.model.plan import Gap, HeldColumn, Mask
 from planners.copies.scan_evidence import Evidence, OthersRows, Place
-from planners.gaps.remaining_values import others_rows, telling_names
+from planners.gaps.remaining_values import others_rows, remaining_values, telling_names
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft
-from tests.planners.gaps.test_written_again import at, draft, state
+from tests.planners.gaps.test_written_again import BOTH, BY_KEY, HERS, MART, STRAY, at, draft, edge, state
 
 FOUND_BY = Match(
     terms=(
@@ -160,3 +160,25 @@ def test_a_folder_of_others_that_is_named_by_the_persons_is_told_once() -> None:
     assert telling_names([item], world({"/w/raw": (OthersRows(column="uid", rows=1),)}, IN_NAME)) == ()
     assert len(telling_names([item], world({"/w/raw": (OthersRows(column="note", rows=1),)}, IN_NAME))) == 1
     assert telling_names([item], world({})) == ()
+
+
+def test_every_kind_of_what_stays_is_told() -> None:
+    """A rebuilt table that is filled from where she stays, and a bare folder with a name and a file nobody could read."""
+    way = [edge("raw.mail", "mart.mail")]
+    graph = LineageGraph(collect(columns={}, edges=way, memberships=[], jobs=[], gaps=[], aliases={}))
+    bare = CopyDraft(
+        copy=draft("bare", Strategy.DELETE_BY_KEY, "x").copy,
+        state=state("bare", "x").model_copy(update={"format": Format.CSV}),
+    )
+    seen = {f"/w/{name}": Evidence(1, 1, 1, places=frozenset({HERS})) for name in BOTH}
+    seen["/w/bare"] = Evidence(1, 1, 1, places=frozenset({IN_NAME}), unread=("a.csv: encrypted",))
+    items = [MART, BY_KEY, bare]
+    assert MART.state is not None
+    assert BY_KEY.state is not None
+    world = World(graph, Inventory(tables=(MART.state, BY_KEY.state)), seen, lambda _: False, others=STRAY)
+    assert [gap.id for gap in remaining_values(items, world)] == [
+        "gap-others_rows-raw-MAIL",
+        "gap-others_rows-mart-mail",
+        "gap-object_names-bare",
+        "gap-not_scanned-bare",
+    ]
