@@ -69,6 +69,14 @@ def test_blanks_behind_a_key_are_told_by_key_set_and_column() -> None:
     assert marks(with_blanks(table.to_batches()[0], of(UID), KEYS)) == [True, True, False, False]
 
 
+def test_what_one_batch_shows_is_not_forgotten_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(person_rows, "_ROWS", 1)
+    monkeypatch.setattr(person_rows, "_TIMES", 0)
+    table = pa.table({"uid": ["u-1", "u-2 ", "u-1 ", "x"]})
+    assert padded(table, of(UID), KEYS) == {Padded("uid", "uid", 2, alone=False)}
+    assert padded(table.slice(1), of(UID), KEYS) == {Padded("uid", "uid", 2, alone=True)}
+
+
 def test_a_row_that_another_term_finds_has_no_blanks_to_tell() -> None:
     other = MatchTerm(column="mail", key_set="uid", type="string")
     table = pa.table({"uid": ["u-1 ", "u-1 "], "mail": ["u-2", "x"]})
