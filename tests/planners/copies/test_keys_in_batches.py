@@ -75,6 +75,7 @@ def test_what_one_batch_shows_is_not_forgotten_in_the_next(monkeypatch: pytest.M
     table = pa.table({"uid": ["u-1", "u-2 ", "u-1 ", "x"]})
     assert padded(table, of(UID), KEYS) == {Padded("uid", "uid", 2, alone=False)}
     assert padded(table.slice(1), of(UID), KEYS) == {Padded("uid", "uid", 2, alone=True)}
+    assert padded(table.slice(2), of(UID), KEYS) == {Padded("uid", "uid", 1, alone=True)}
 
 
 def test_a_row_that_another_term_finds_has_no_blanks_to_tell() -> None:
