@@ -25,7 +25,11 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 TESTS: dict[str, tuple[str, ...]] = {
-    "pii_tracer/review/approval.py": ("review/test_approval_fields.py", "review/test_review.py"),
+    "pii_tracer/review/approval.py": (
+        "review/test_approval_fields.py",
+        "review/test_review.py",
+        "review/test_sshsig.py",
+    ),
     "pii_tracer/review/drift.py": ("review/test_review.py", "review/test_new_readers.py", "run/test_runner.py"),
     "pii_tracer/run/journal.py": ("run/test_journal.py", "run/test_journal_machine.py", "run/test_faults.py"),
     "pii_tracer/run/journal_truncation.py": ("run/test_journal_truncation.py",),

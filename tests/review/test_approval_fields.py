@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.estate_file import Policy
-from pii_tracer.model.errors import ReviewError
+from pii_tracer.model.errors import NotApproved, ReviewError
+from pii_tracer.model.plan import digest_of
 from pii_tracer.review import approval, dsse
-from tests.review.plans import NOW
-from tests.review.test_review import KEY, LOADED, approved
+from tests.review.plans import DIGEST, NOW
+from tests.review.test_review import ASHA, KEY, LOADED, approved, check
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,46 @@ def test_why_an_approval_counts_for_nothing(
     one = predicate.model_copy(update={"approved_at": NOW, "expires": NOW + timedelta(hours=1), **changes})
     policy = Policy(version=1, max_approval_hours=2)
     assert approval.unsound(one, policy, signed=signed, production=production) == told
+
+
+def test_a_key_that_was_withdrawn_since_signs_for_no_new_run_and_a_run_that_began_goes_on() -> None:
+    withdrawn = ASHA.model_copy(update={"valid_until": NOW + timedelta(minutes=30)})
+    envelope = approved()
+    assert len(check([envelope], trusted=[withdrawn], now=NOW + timedelta(minutes=29))) == 1
+    with pytest.raises(NotApproved, match="the signer's key is not valid at this time"):
+        check([envelope], trusted=[withdrawn])
+    (one,) = check([envelope], trusted=[withdrawn], begun=[digest_of(envelope)])
+    assert one.digest == digest_of(envelope)
+    late = ASHA.model_copy(update={"valid_from": NOW + timedelta(minutes=30)})
+    with pytest.raises(NotApproved, match="the signer's key is not valid at this time"):
+        check([envelope], trusted=[late])
+
+
+def test_what_is_no_approval_is_refused_as_such() -> None:
+    with pytest.raises(NotApproved) as caught:
+        check([b"{}"])
+    assert caught.value.what == "an approval cannot be read: the file was changed, or is not an approval"
+    assert caught.value.todo == "approve again"
+
+
+def held(envelope: bytes, **changes: Any) -> tuple[approval.Approval, ...]:
+    fields = {"policy_digest": DIGEST, "production": True, "now": NOW + timedelta(hours=1), **changes}
+    return approval.holding(LOADED, [envelope], [ASHA], Policy(version=1, production_approvers=2), **fields)
+
+
+def test_an_approval_holds_by_itself_however_many_there_must_be() -> None:
+    (one,) = held(approved())
+    assert (one.predicate.approver, one.signed) == ("asha", True)
+    for envelope, changes, words in (
+        (approved(), {"now": NOW + timedelta(hours=24)}, "has expired"),
+        (approved(), {"policy_digest": "sha256:other"}, "the policy was changed"),
+        (approved(key=None), {}, "is not signed"),
+    ):
+        with pytest.raises(NotApproved, match=words):
+            held(envelope, **changes)
+    assert len(held(approved(key=None), production=False)) == 1
+
+
+def test_outside_production_one_approver_suffices() -> None:
+    policy = Policy(version=1, production_approvers=2)
+    assert len(check([approved(key=None)], policy=policy, production=False)) == 1
