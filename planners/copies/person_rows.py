@@ -47,8 +47,7 @@ def count_of_table(table: pa.Table, match: Match, key_sets: Mapping[str, KeySet]
         looked = _looked(batch, match, wanted)
         if looked is None:
             texts = texts or {term: spelled(key_sets[term.key_set]) for term in match.terms}
-            parts = (batch.slice(first, _ROWS) for first in range(0, batch.num_rows, _ROWS))
-            count += sum(_count(part.to_pylist(), match, texts) for part in parts)
+            count += _count(batch.to_pylist(), match, texts)
         else:
             count += _any(batch, [hits for _, hits in looked.values()]).true_count
     return count

@@ -12,7 +12,7 @@ def numbered_columns(found: Survey, carriage: Carriage) -> dict[str, list[str]]:
     Rows and persons are counted from one in most shops: order 512301 is not customer 512301.
     """
     row_keys = found.subject.row_keys
-    means = sorted(s.name for s in found.key_sets.values() if s.origin in row_keys) if row_keys else []
+    means = sorted(s.name for s in found.key_sets.values() if s.origin in row_keys)
     columns = {}
     for name, known in carriage.columns.items() if means else ():
         plain = known.traces and not (known.lost or known.ended or any(t.access for t in known.traces))

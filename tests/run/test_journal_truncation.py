@@ -8,7 +8,7 @@ import pytest
 
 from pii_tracer.model.errors import JournalError
 from pii_tracer.run.journal import Journal, Kind, read_journal
-from pii_tracer.run.journal_truncation import end_file
+from pii_tracer.run.journal_truncation import End, end_file, read_end, refuse_lost, write_end
 from tests.run.test_journal import clock, written
 
 
@@ -96,3 +96,40 @@ def test_an_end_that_cannot_be_kept_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="has failed"):
         journal.append(Kind.STEP_INTENT, step="t")
     end_file(path).rmdir()
+
+
+def test_the_end_is_kept_beside_the_journal_for_its_owner_alone_and_in_one_form(tmp_path: Path) -> None:
+    """Evidence of earlier runs has the file under this name and in this form."""
+    path = tmp_path / "journal.jsonl"
+    write_end(path, End(2, "sha256:a"))
+    kept = tmp_path / "journal.jsonl.end"
+    assert kept.read_bytes() == b'{"head": "sha256:a", "records": 2}\n'
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert read_end(path) == End(2, "sha256:a")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b'{"records": "3", "head": "a"}', b'{"records": true, "head": "a"}', b'{"records": 1, "head": 2}'],
+)
+def test_an_end_of_another_kind_is_refused(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "j"
+    end_file(path).write_bytes(data)
+    with pytest.raises(JournalError, match="cannot be read") as caught:
+        read_end(path)
+    assert caught.value.where == str(end_file(path))
+
+
+def test_what_lacks_records_is_named_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    written(path)
+    records, _ = read_journal(path)
+    refuse_lost(path, End(3, records[-1].hash), records)
+    refuse_lost(path, End(0, ""), records)
+    refuse_lost(path, End(0, ""), None)
+    refuse_lost(path, None, None)
+    refuse_lost(path, None, ())
+    for end, there in ((None, records), (End(3, "x"), records), (End(4, "x"), records), (End(1, "x"), None)):
+        with pytest.raises(JournalError) as caught:
+            refuse_lost(path, end, there)
+        assert caught.value.where == str(end_file(path) if end is None else path)

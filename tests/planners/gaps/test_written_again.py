@@ -92,6 +92,7 @@ BOTH = {"mart": HERS, "raw": HERS}
 
 def test_rows_of_others_that_stay_in_the_source_of_a_rebuild() -> None:
     (gap,) = found([MART, BY_KEY], edge("raw.mail", "mart.mail"), seen=BOTH, others=STRAY)
+    assert found([BY_KEY, MART], edge("raw.mail", "mart.mail"), seen=BOTH, others=STRAY) == [gap]
     assert (gap.dataset, gap.id) == (at("mart"), "gap-others_rows-mart-mail")
     assert "prod.raw.mail" in gap.reason
 

@@ -142,6 +142,12 @@ def test_a_hold_on_the_whole_copy_goes_before_one_on_columns() -> None:
     assert (kinds(plan), touched(plan)) == ([], {"c-prod.users", "c-prod.b"})
 
 
+def test_a_copy_that_is_kept_whole_hides_no_hold_on_columns_of_another() -> None:
+    estate = Lake(states={"a": {"columns": COLUMNS}, "b": {"columns": COLUMNS}})
+    plan = estate.plan(of("uid"), hold("prod.a", id="H2"), hold("prod.b", id="H3", columns=["uid"]))
+    assert (strategies(plan)["c-prod.a"], strategies(plan)["c-prod.b"]) == ("exempt", "mask_columns")
+
+
 @pytest.mark.parametrize("column_until", ["2031-01-01T00:00:00Z", "2026-12-24T00:00:00Z", "indefinite"])
 def test_a_copy_that_is_kept_whole_is_planned_again_when_its_whole_holds_end(column_until: str) -> None:
     whole = hold("prod.a", id="H2", basis="court order", until="2027-01-01T00:00:00Z")
@@ -254,6 +260,7 @@ def test_the_files_of_a_masked_table_stay_where_a_held_clone_reads_them() -> Non
     plan = Lake(states={"a": {"columns": COLUMNS}, "b": {"clone_of": "/w/a"}}).plan(of("uid"), hold("prod.b", id="H2"))
     assert strategies(plan)["c-prod.a"] == "exempt"
     assert kinds(plan) == ["hold_keeps_rest"]
+    assert "the held clone prod.b reads its files" in plan.gaps[0].reason
     assert touched(plan) == {"c-prod.users"}
 
 

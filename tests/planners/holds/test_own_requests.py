@@ -54,6 +54,13 @@ def test_a_dataset_without_the_person_is_a_gap() -> None:
     assert [(one.id, one.copies) for one in plan.holds] == [("H1", ())]
 
 
+def test_each_dataset_without_the_person_is_a_gap_of_its_own() -> None:
+    lake = Lake(loose=("other", "more"), seen={f"/w/{name}": Evidence(1, 0, 0) for name in ("other", "more")})
+    plan = lake.plan(own("prod.other"), {**own("prod.more"), "id": "H2"})
+    assert kinds(plan) == ["hold_unmatched", "hold_unmatched"]
+    assert [(one.id, one.copies) for one in plan.holds] == [("H1", ()), ("H2", ())]
+
+
 def test_a_part_of_a_table_is_not_kept() -> None:
     [gap] = Lake().plan(own("prod.a.city")).gaps
     assert "a part of prod.a, of which a person can keep only the whole" in gap.reason
