@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import Capability, CatalogText, Listing, TableCatalog
-from pii_tracer.lake.catalogs.default_table_format import TABLES
+from pii_tracer.lake.catalogs.default_table_format import SQL_PROPERTIES, TABLES
 
 SQLITE = "sqlite:///"
 
@@ -21,7 +21,7 @@ class SqlCatalogs(TableCatalog):
     uri = r"(sqlite:///|postgresql://)[^@\s?]+"
     drafted_name = "core"
     default_format = TABLES
-    text_remedy = "ALTER NAMESPACE … UNSET PROPERTIES, or a DELETE from iceberg_namespace_properties"
+    text_remedy = f"ALTER NAMESPACE … UNSET PROPERTIES, or a DELETE from the table {SQL_PROPERTIES} of its database"
     swept = True
 
     def drafted(self, place: str) -> dict[str, str] | None:
