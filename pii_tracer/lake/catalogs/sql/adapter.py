@@ -21,7 +21,7 @@ class SqlCatalogs(TableCatalog):
     uri = r"(sqlite:///|postgresql://)[^@\s?]+"
     drafted_name = "core"
     default_format = TABLES
-    text_remedy = f"ALTER NAMESPACE … UNSET PROPERTIES, or a DELETE from the table {SQL_PROPERTIES} of its database"
+    text_remedy = f"ALTER NAMESPACE … UNSET PROPERTIES, or the database's own tools for the rows of {SQL_PROPERTIES}"
     swept = True
 
     def drafted(self, place: str) -> dict[str, str] | None:
