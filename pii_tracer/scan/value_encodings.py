@@ -150,10 +150,42 @@ def base64_alone(data: bytes) -> set[bytes]:
     return {plain} if len(plain) >= ENOUGH else {core, core.replace(b"+", b"-").replace(b"/", b"_")}
 
 
+_TELLING_DECIMALS = 4
+"""Fewer in front of an exponent are those of many numbers."""
+
+
 def scientific(digits: str) -> tuple[str, ...]:
-    """As programs print a double that holds a whole number: `8.841302E6` of Java, `8.841302e+06` of C and Python."""
-    start, exponent = f"{digits[0]}.{digits[1:].rstrip('0') or '0'}", len(digits) - 1
-    return f"{start}e{exponent}", f"{start}e+{exponent:02}", f"{start}e+{exponent}"
+    """How the notation with an exponent begins for a whole number: `8.841302` of `8.841302e+006`, `7.34021998100E9`.
+
+    Which number it is, the exponent tells (`weak_boundaries.with_exponent`). Programs add as many zeros as they like.
+    """
+    sign, figures = digits[: digits.startswith("-")], digits.lstrip("-")
+    start, exponent = f"{sign}{figures[0]}.{figures[1:].rstrip('0') or '0'}", len(figures) - 1
+    decimals = len(start) - start.index(".") - 1
+    if decimals >= _TELLING_DECIMALS:
+        return (start,)
+    padded = start + "0" * (_TELLING_DECIMALS - decimals)
+    return f"{start}e{exponent}", f"{start}e+{exponent:02}", f"{start}e+{exponent}", f"{start}e+{exponent:03}", padded
+
+
+_IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}\Z", re.IGNORECASE)
+
+
+def regrouped(value: str) -> tuple[str, ...]:
+    """An account's number (IBAN) in one piece and in groups of four, as it is printed; nothing for other values."""
+    compact = re.sub(r"[\s-]", "", value)
+    groups = [compact[at : at + 4] for at in range(0, len(compact), 4)] if _IBAN.match(compact) else []
+    return tuple(text for text in ("".join(groups), " ".join(groups), "-".join(groups)) if text not in ("", value))
+
+
+def in_other_addresses(value: str) -> tuple[str, ...]:
+    """An address as other addresses hold it: of bounces (`bounce-asha=x.example@…`), of forwarders (SRS), and of guests
+    in Microsoft Entra (`asha_x.example#EXT#@…`).
+    """
+    local, at, domain = value.rpartition("@")
+    return (
+        (f"{local}={domain}", f"{domain}={local}", f"{local}_{domain}#EXT#") if at and local and "." in domain else ()
+    )
 
 
 _NUMBER = re.compile(r"[+(]?\d[\d\s().+/-]*\Z")

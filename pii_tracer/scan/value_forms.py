@@ -34,7 +34,7 @@ from pii_tracer.scan.forms.binary_number_cells import PackedNumbers
 from pii_tracer.scan.forms.pattern_automaton import Automaton, Search, Term, is_pattern
 from pii_tracer.scan.forms.short_number_parts import named_parts, parts_of
 from pii_tracer.scan.forms.spaced_numbers import Endings, SpacedNumbers
-from pii_tracer.scan.forms.weak_boundaries import WeakMatch, stands_alone, whole_segment
+from pii_tracer.scan.forms.weak_boundaries import WeakMatch, stands_alone, whole_segment, with_exponent
 from pii_tracer.scan.hits import Form, name_for_short, without_short
 from pii_tracer.scan.key_boundaries import KeyColumns, Whole, goes_on, may_be_cut
 from pii_tracer.scan.many_values.search import search_of
@@ -342,9 +342,11 @@ class Patterns:
         for low, high in ((0, len(data)),) if tiny else self.parts(data) if parts is None else parts:
             folded = folded or data.lower()
             for terms, start, end in automaton.matches(folded[low:high]):
-                if stands_alone(folded, low + start, low + end):
+                number, stop = with_exponent(folded, low + start, low + end) or (None, None)
+                if stop is not None and stands_alone(folded, low + start, stop):
                     for name, form in terms:
-                        yield WeakMatch(name, form, low + start, low + end)
+                        if number is None or name in self.ints.get(number, ()):
+                            yield WeakMatch(name, form, low + start, stop)
 
     def prefixes(self, bound: str) -> Iterator[str]:
         """Key sets of which `bound` is a cut value, as table formats cut text bounds.

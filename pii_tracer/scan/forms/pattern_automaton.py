@@ -27,7 +27,9 @@ from pii_tracer.scan.value_encodings import (
     base64_cores,
     digests,
     html_escaped,
+    in_other_addresses,
     json_escaped,
+    regrouped,
     scientific,
     spellings,
     turkish,
@@ -231,8 +233,10 @@ class Tables:
         strong = strong_writings(key_set, given)
         if value not in strong:
             self._bounded(name, value)
-        for text in strong:
+        for text in (*strong, *(regrouped(value) if strong else ())):
             self._plain_text(name, text)
+        for text in in_other_addresses(value) if strong else ():
+            add(self.folded, text.encode().lower(), (name, Form.ESCAPED))
         self._phone(name, value)
         if number is not None:
             for text in (number, *scientific(number)):
@@ -316,8 +320,10 @@ class Tables:
                 add(self.folded, wide.lower(), (name, Form.UTF16))
             for escaped in whole_escapes.escaped(spelling):
                 add(self.folded, escaped.encode().lower(), (name, Form.ESCAPED))
-            for page in whole_escapes.in_code_pages(spelling):
+            for page in whole_escapes.in_code_pages(spelling) | whole_escapes.misread(spelling):
                 add(self.folded, page.lower(), (name, Form.TEXT))
+            for header in whole_escapes.in_old_headers(spelling):
+                add(self.folded, header.lower(), (name, Form.ESCAPED))
             for text in transcriptions.of_text(spelling):
                 add(self.folded, text.encode().lower(), (name, Form.ENCODED))
             add(self.folded, transcriptions.wide(spelling).lower(), (name, Form.UTF32))
@@ -327,7 +333,7 @@ class Tables:
                 add(self.folded, cased.encode().hex().encode(), (name, Form.HEX))
                 for core in (*base64_cores(cased.encode()), *transcriptions.base64_of_base64(cased)):
                     add(self.exact, core, (name, Form.BASE64))
-            for encoded, is_base64 in whole_escapes.wide_encoded(spelling):
+            for encoded, is_base64 in (*whole_escapes.wide_encoded(spelling), *whole_escapes.old_encoded(spelling)):
                 table = self.exact if is_base64 else self.folded
                 add(table, encoded, (name, Form.BASE64 if is_base64 else Form.HEX))
 

@@ -44,6 +44,22 @@ def whole_segment(path: bytes, start: int, end: int) -> bool:
     return (not before or before[-1:] in b"/=") and (not after or after[:1] == b"/")
 
 
+_MANTISSA = re.compile(rb"-?\d\.\d+\Z")
+_EXPONENT = re.compile(rb"-?(\d)\.(\d+)e\+?0*(\d{1,3})(?!\d)")
+
+
+def with_exponent(data: bytes, start: int, end: int) -> tuple[int | None, int] | None:
+    """The whole number in the notation with an exponent that begins with a match, and where it ends. The number is None
+    where the match says it; None where no such number stands there.
+    """
+    if not _MANTISSA.match(data[start:end]):
+        return None, end
+    shown = _EXPONENT.match(data, start)
+    if shown is None or len(shown[2].rstrip(b"0")) > int(shown[3]):
+        return None
+    return int(data[start : shown.start(1)] + shown[1] + shown[2].rstrip(b"0").ljust(int(shown[3]), b"0")), shown.end()
+
+
 def stands_alone(data: bytes, start: int, end: int) -> bool:
     """Whether no digits, nor letters where it is a word, touch a match. Zeros may pad a number."""
     if not 48 <= data[start] <= 57:  # a short word: no letter or digit may touch it

@@ -50,10 +50,13 @@ _SOME: tuple[Sign, ...] = (
 _NAMES = str.maketrans(
     {"@": "&commat;", "+": "&plus;", ".": "&period;", "_": "&lowbar;", "'": "&apos;", "-": "&hyphen;"}
 )
-_DIGITS = tuple(
-    str.maketrans("0123456789", "".join(chr(zero + n) for n in range(10))) for zero in (0x660, 0x6F0, 0x966, 0xFF10)
+_ZEROS = (
+    *(0x660, 0x6F0, 0x966, 0xFF10),
+    *(0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xF20, 0x1040, 0x17E0),
 )
-"""Of Arabic, Persian and Hindi, and those of full width, which input methods for Chinese and Japanese write."""
+"""Of Arabic, Persian and Hindi; of full width, which input methods for Chinese and Japanese write; of Bengali, Punjabi,
+Gujarati, Odia, Tamil, Telugu, Kannada, Malayalam, Thai, Lao, Tibetan, Burmese and Khmer."""
+_DIGITS = tuple(str.maketrans("0123456789", "".join(chr(zero + n) for n in range(10))) for zero in _ZEROS)
 _WIDE = str.maketrans({n: n + 0xFEE0 for n in range(0x21, 0x7F)} | {0x20: 0x3000})
 _MIME_KEPT = frozenset("-!*+/")
 
@@ -118,6 +121,43 @@ def in_code_pages(value: str) -> set[bytes]:
         except UnicodeEncodeError:
             continue
     return found
+
+
+def misread(value: str) -> set[bytes]:
+    """A value that is no ASCII as programs keep it that take UTF-8 for Windows-1252 or ISO 8859-1, once or twice."""
+    found = set()
+    for page in () if value.isascii() else ("latin-1", "cp1252"):
+        text = value
+        for _ in range(2):
+            text = "".join(bytes([b]).decode(page, "ignore") or chr(b) for b in text.encode())
+            found.add(text.encode())
+    return found
+
+
+def _in_windows(value: str) -> bytes:
+    """A value that is no ASCII in Windows-1252, which has the letters of ISO 8859-1; nothing where it cannot be."""
+    try:
+        return b"" if value.isascii() else value.encode("cp1252")
+    except UnicodeEncodeError:
+        return b""
+
+
+def in_old_headers(value: str) -> set[bytes]:
+    """A value in Windows-1252 as a mail's header has it: all its signs escaped, or those that have to be."""
+    signs = [bytes([byte]) for byte in _in_windows(value)]
+    kept = {b" ": b"_"} | {s: s for s in signs if s.isalnum() or s in b"-!*+/"}
+    every = [b"=%02x" % ord(sign) for sign in signs]
+    return {b"".join(every), b"".join(kept.get(sign, escaped) for sign, escaped in zip(signs, every, strict=True))} - {
+        b""
+    }
+
+
+def old_encoded(value: str) -> Iterator[tuple[bytes, bool]]:
+    """A value in Windows-1252 in hex and base64, and whether it is the latter."""
+    if data := _in_windows(value):
+        yield data.hex().encode(), False
+        for core in base64_cores(data):
+            yield core, True
 
 
 def wide_encoded(value: str) -> Iterator[tuple[bytes, bool]]:

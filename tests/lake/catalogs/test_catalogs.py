@@ -26,6 +26,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.config.subjects import Subject
 from pii_tracer.lake.catalogs.glue.tables import list_glue
+from pii_tracer.lake.catalogs.registry import catalog_of
 from pii_tracer.lake.catalogs.rest import tables
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
@@ -568,3 +569,16 @@ class TestDeclaredKit(CatalogKit):
 def test_a_type_without_an_adapter_is_refused() -> None:
     with pytest.raises(ValueError, match="no installed adapter knows this type of catalogs"):
         Catalog.model_validate({"type": "toy", "uri": "http://x"})
+
+
+def test_properties_of_namespaces_in_a_sql_catalog_are_told(tmp_path: Path) -> None:
+    """Of this catalog alone. A database that does not have them, or does not answer, is told as unread."""
+    sql_catalog(tmp_path).create_namespace("crm", {"owner": "asha@x.example"})
+    sql_catalog(tmp_path, "other").create_namespace("crm", {"owner": "ben@x.example"})
+    (told,) = catalog_of(CatalogType.ICEBERG_SQL).texts("core", SQL, tmp_path)
+    assert (told.parts, told.unread) == (("crm",), None)
+    assert told.document["owner"] == "asha@x.example"
+    with sqlite3.connect(tmp_path / "catalog.db") as database:
+        database.execute("DROP TABLE iceberg_namespace_properties")
+    (told,) = catalog_of(CatalogType.ICEBERG_SQL).texts("core", SQL, tmp_path)
+    assert told.unread == "OperationalError"

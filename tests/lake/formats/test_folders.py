@@ -169,6 +169,16 @@ def test_two_formats_in_one_folder_are_a_gap(warehouse: Path) -> None:
     assert [g.kind for g in inventory.gaps] == ["mixed_formats"]
 
 
+def test_of_two_formats_the_declared_one_counts(warehouse: Path) -> None:
+    """However many files of others lie there: the table's rows, and the persons in them, are in its own format."""
+    write(warehouse / "people" / "z.parquet")
+    for name in ("a.csv", "b.csv"):
+        csv.write_csv(PEOPLE.slice(1), warehouse / "people" / name)
+    inventory = look(warehouse, DeclaredTable(name="crm.people", format=Format.PARQUET, location="warehouse/people"))
+    assert inventory.tables[0].format is Format.PARQUET
+    assert [(g.kind, Path(g.evidence).name) for g in inventory.gaps] == [("mixed_formats", "a.csv")]
+
+
 def test_hidden_and_unknown_data_is_told_and_markers_are_not(warehouse: Path) -> None:
     write(warehouse / "people" / "a.parquet")
     write(warehouse / "_backup" / "deep" / "a.parquet", PEOPLE.slice(1))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.lake.catalogs.base import Capability, Listing, TableCatalog
-from pii_tracer.lake.catalogs.default_table_format import TABLES
+from pii_tracer.lake.catalogs.base import Capability, CatalogText, Listing, TableCatalog
+from pii_tracer.lake.catalogs.default_table_format import SQL_PROPERTIES, TABLES
 
 SQLITE = "sqlite:///"
 
@@ -15,11 +16,12 @@ class SqlCatalogs(TableCatalog):
     """One table of the database has a row for each table and view. It is only read."""
 
     no_swap = None
-    capabilities = frozenset({Capability.TABLES, Capability.VIEWS})
+    capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS})
     needed = frozenset({"uri", "warehouse"})
     uri = r"(sqlite:///|postgresql://)[^@\s?]+"
     drafted_name = "core"
     default_format = TABLES
+    text_remedy = f"ALTER NAMESPACE … UNSET PROPERTIES, or the database's own tools for the rows of {SQL_PROPERTIES}"
     swept = True
 
     def drafted(self, place: str) -> dict[str, str] | None:
@@ -36,6 +38,11 @@ class SqlCatalogs(TableCatalog):
         from pii_tracer.lake.catalogs.sql.tables import list_sql
 
         return list_sql(name, catalog, base)
+
+    def texts(self, name: str, catalog: Catalog, base: Path) -> Iterator[CatalogText]:
+        from pii_tracer.lake.catalogs.sql.tables import texts_of
+
+        return texts_of(name, catalog, base)
 
 
 def sqlite_file(uri: str, base: Path) -> Path | None:

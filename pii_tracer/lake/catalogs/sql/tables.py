@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pii_tracer.config.catalogs import Catalog
-from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, catalog_gap, secret, sql_name
-from pii_tracer.lake.catalogs.default_table_format import SQL_KIND, SQL_TABLES, TABLES
+from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogText, Listing, catalog_gap, secret, sql_name
+from pii_tracer.lake.catalogs.default_table_format import SQL_KIND, SQL_PROPERTIES, SQL_TABLES, TABLES
+from pii_tracer.lake.catalogs.hive.texts import PROPERTIES
 from pii_tracer.lake.catalogs.sql.adapter import sqlite_file
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
@@ -44,9 +46,25 @@ def catalogs_there(name: str, catalog: Catalog, base: Path) -> tuple[str, ...]:
         return ()
 
 
-def _rows(name: str, uri: str, base: Path) -> Iterable[Mapping[str, Any]]:
-    """Rows of `iceberg_tables`. Catalogs of the first schema version have no `iceberg_type`: all of it are tables."""
-    query = f"SELECT * FROM {SQL_TABLES} ORDER BY catalog_name, table_namespace, table_name"  # noqa: S608 (a constant)
+def texts_of(name: str, catalog: Catalog, base: Path) -> Iterator[CatalogText]:
+    """The properties of namespaces. They may name persons, and no delete of rows changes them."""
+    told: dict[str, dict[str, Any]] = defaultdict(dict)
+    try:
+        for row in _rows(name, str(catalog.uri), base, SQL_PROPERTIES):
+            if row["catalog_name"] == name:
+                told[str(row["namespace"])][str(row["property_key"])] = row["property_value"]
+    except EstateError:
+        raise
+    except Exception as error:
+        yield CatalogText((), PROPERTIES, unread=type(error).__name__)
+    for namespace, properties in told.items():
+        yield CatalogText(tuple(namespace.split(".")), PROPERTIES, properties)
+
+
+def _rows(name: str, uri: str, base: Path, table: str = SQL_TABLES) -> Iterable[Mapping[str, Any]]:
+    """Rows of a table of the database, `iceberg_tables` or another. Catalogs of the first schema version have no
+    `iceberg_type`: all of it are tables."""
+    query = f"SELECT * FROM {table} ORDER BY 1, 2, 3"  # noqa: S608 (a constant)
     file = sqlite_file(uri, base)
     if file is not None:
         # read-only: a missing file must not be made

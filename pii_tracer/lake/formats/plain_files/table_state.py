@@ -70,15 +70,16 @@ def folder_digest(folder: Path, paths: Iterable[Path], text: TextTable | None = 
 def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) -> Found:
     """State of a bare folder that holds these data files (at least one).
 
-    Files of more than one format are a gap: the state then speaks of the most frequent one. Files without a byte, as a
-    writer leaves them that dies at once, are passed over, as readers do.
+    Files of more than one format are a gap: the state then speaks of the declared one, or of the most frequent one.
+    Files without a byte, as a writer leaves them that dies at once, are passed over, as readers do.
 
     Raises:
         EstateError: a file cannot be read; it names the file.
     """
     written = tuple(f for f in files if f.path.stat().st_size)
     formats = Counter(f.format for f in written or files)
-    kind = min(formats, key=lambda f: (-formats[f], f.value))
+    declared = paths.declared.get(folder.resolve())
+    kind = min(formats, key=lambda f: (declared is None or f != declared.format, -formats[f], f.value))
     text = paths.text_table_at(folder)
     if any((file.text is None) is not (text is None) for file in files):
         raise EstateError(
