@@ -126,7 +126,7 @@ NIGHTLY: dict[str, str] = {
     "tests/e2e/stores/test_glue_estate.py::test_an_estate_of_twelve": "test_glue beside it; the plan of the same estate beside it; Hudi and kills in `tests/executors`",
     "tests/gcs/test_rest_estate.py::test_an_estate_of_twenty": "Delta in Cloud Storage; the plan of the same estate beside it; kills in `tests/executors`",
     "tests/azure/test_unity_estate.py::": "test_iceberg beside it, killed; test_first_estate: the draft; the plan of the same estate in `tests/gcs`",
-    "tests/hdfs/test_hive_estate.py::test_an_estate_of_eleven": "test_hive_tables and test_failover beside it, killed; the plan of the same estate beside it",
+    "tests/hdfs/test_hive_estate.py::test_an_estate_is_erased_though_the_run_is_killed[and one": "the ten other tables, killed, beside it; Hudi on a disk",
     "tests/e2e/stores/test_hive_text.py::": "test_hive_text of HDFS, killed in the middle; Hive itself reads what is written in test_hive_text of plain files",
     "tests/executors/test_corrupt_tables.py::test_a_corrupt_data_file_stops_the_step_whatever_spark_is_told_to_pass_over[hudi": "the same for Delta and Iceberg",
     "tests/executors/test_readers.py::test_a_reader_of_the_erased_version_gets_all_rows_and_one_of_an_older_version_an_error[hudi": "the same for Delta",

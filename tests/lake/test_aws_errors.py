@@ -19,6 +19,7 @@ from pii_tracer.lake.aws_errors import remedy
         ("ThrottlingException", "again later"),
         ("500", "the server does not answer this call"),
         ("InternalFailure", "the server does not answer this call"),
+        ("OtherKindOfBucket", "a table bucket or a directory bucket"),
     ],
 )
 def test_a_refusal_says_what_to_do(code: str, word: str) -> None:

@@ -129,3 +129,11 @@ def test_a_name_node_that_a_catalog_names_and_nobody_reaches_stops_nothing() -> 
     [note] = unseen("shop", places, ["hdfs://gone/wh"])
     assert note.startswith("hdfs://gone/wh cannot be looked into")
     assert "check `--webhdfs`" in note
+
+
+@pytest.mark.parametrize("bucket", ["people--use1-az4--x-s3", "63a8e430-6e0b-46f5--table-s3"])
+def test_buckets_of_other_kinds_are_drafted_without_being_asked(bucket: str) -> None:
+    """The plan has a gap for each. No server answers at the endpoint."""
+    root = f"s3://{bucket}/raw"
+    places = Places(roots=[root], s3={"region": "us-east-1", "endpoint_url": "http://127.0.0.1:9"})
+    assert unseen("x", places, [root]) == []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import boto3
 import pytest
 
 from pii_tracer.config.estate_file import S3
-from pii_tracer.lake.stores.s3.clients import clients_of
+from pii_tracer.lake.stores.s3.clients import OtherKindOfBucket, clients_of
 
 SETTINGS = S3(region="eu-west-1", endpoint_url="http://127.0.0.1:9")
 
@@ -55,3 +56,20 @@ def test_another_session_has_its_own_credentials(monkeypatch: pytest.MonkeyPatch
     log_in(monkeypatch, "two")
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.session.Session())
     assert key_of() == "two"
+
+
+@pytest.mark.parametrize("bucket", ["people--use1-az4--x-s3", "63a8e430-6e0b-46f5--table-s3"])
+def test_no_request_is_sent_to_buckets_of_other_kinds(monkeypatch: pytest.MonkeyPatch, bucket: str) -> None:
+    """Also by a factory of another process: workers search places that a plan names."""
+    log_in(monkeypatch, "one")
+    sent: list[str] = []
+    boto3.setup_default_session()
+    assert boto3.DEFAULT_SESSION is not None
+    boto3.DEFAULT_SESSION.events.register("before-send.s3", lambda request, **_: sent.append(request.url))
+    client = pickle.loads(pickle.dumps(clients_of(SETTINGS)))(None)
+    for ask in (client.get_bucket_location, client.list_object_versions, client.get_bucket_replication):
+        with pytest.raises(OtherKindOfBucket):
+            ask(Bucket=bucket)
+    with pytest.raises(OtherKindOfBucket):
+        client.put_object(Bucket=bucket, Key="k", Body=b"")
+    assert sent == []

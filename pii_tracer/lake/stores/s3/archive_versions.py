@@ -27,8 +27,7 @@ from pii_tracer.lake.stores.s3.bucket_settings import (
     touches,
     with_settings,
 )
-from pii_tracer.lake.stores.s3.clients import S3Clients, clients_of
-from pii_tracer.lake.stores.s3.deletion_obstacles import kind_against
+from pii_tracer.lake.stores.s3.clients import S3Clients, clients_of, kind_against
 from pii_tracer.lake.stores.s3.inventory_reports import ReportUnusable, iter_report, newest_report
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads, with_locks
 from pii_tracer.lake.stores.s3.object_versions import (

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError
 
 from pii_tracer.config.estate_file import S3
 from pii_tracer.lake.stores.s3.object_versions import S3Client
+
+_OTHER_BUCKETS = {
+    "--table-s3": "it lies in a table bucket (Amazon S3 Tables), whose objects only S3 itself deletes. Let its owner"
+    " delete the person's rows by an engine, and let the snapshots expire",
+    "--x-s3": "it lies in a directory bucket (S3 Express One Zone), which was not tried. Let its owner move the data"
+    " into another bucket, or delete the person there",
+}
+"""By the end of a bucket's name, which no other bucket may have:
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
+
+
+class OtherKindOfBucket(BotoCoreError):
+    """A request that was not sent, since no step erases in the bucket. Callers treat it as a refusal by S3."""
+
+    fmt = "{kind}"
+
+
+def kind_against(bucket: str) -> str | None:
+    """Why no step erases in a bucket of its kind, if so. Clients send no request to such a bucket."""
+    return next((why for end, why in _OTHER_BUCKETS.items() if bucket.endswith(end)), None)
 
 
 def usual_region() -> str | None:
@@ -41,11 +63,19 @@ class S3Clients:
         name = region or self._settings.region
         if name not in self._made:
             address = self._settings.endpoint_url
-            self._made[name] = self._session.client("s3", region_name=name, endpoint_url=address, config=self._config)
+            made = self._session.client("s3", region_name=name, endpoint_url=address, config=self._config)
+            made.meta.events.register("before-parameter-build.s3", _only_usual_buckets)
+            self._made[name] = made
         return self._made[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._settings.model_dump_json(),)
+
+
+def _only_usual_buckets(params: Mapping[str, Any], **_: Any) -> None:
+    """Raises `OtherKindOfBucket`, before anything is sent."""
+    if kind := kind_against(str(params.get("Bucket") or "")):
+        raise OtherKindOfBucket(kind=kind)
 
 
 def clients_of(settings: S3) -> S3Clients:

@@ -14,27 +14,15 @@ from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
 from pii_tracer.lake.stores.s3.bucket_settings import NOT_THERE, touches
+from pii_tracer.lake.stores.s3.clients import kind_against
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, S3Client
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
 
-_OTHER_BUCKETS = {
-    "--table-s3": "it lies in a table bucket (Amazon S3 Tables), whose objects only S3 itself deletes. Let its owner"
-    " delete the person's rows by an engine, and let the snapshots expire",
-    "--x-s3": "it lies in a directory bucket (S3 Express One Zone), which was not tried. Let its owner move the data"
-    " into another bucket, or delete the person there",
-}
-"""By the end of a bucket's name, which no other bucket may have:
-https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
 _DATA = "data"
 """The folder beside a table's metadata: https://iceberg.apache.org/docs/latest/configuration/#write-properties."""
 _NO_RULES = ("ReplicationConfigurationNotFoundError", *NOT_THERE)
-
-
-def kind_against(bucket: str) -> str | None:
-    """Why no step erases in a bucket of its kind, if so. Such a bucket is not asked for anything."""
-    return next((why for end, why in _OTHER_BUCKETS.items() if bucket.endswith(end)), None)
 
 
 @dataclass(frozen=True)

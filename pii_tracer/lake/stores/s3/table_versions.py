@@ -15,7 +15,7 @@ from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, RemotePlace
 from pii_tracer.lake.packed_versions import Packed
-from pii_tracer.lake.stores.s3.deletion_obstacles import kind_against
+from pii_tracer.lake.stores.s3.clients import kind_against
 from pii_tracer.lake.stores.s3.locks_and_uploads import iter_uploads
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory, iter_object_versions, region_of
 from pii_tracer.lake.stores.s3.table_places import joined
