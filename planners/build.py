@@ -123,7 +123,9 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
         PlanError: no request, unknown law, rules that contradict each other, or an override without a reason.
     """
     if inputs.retention is Retention.IMMEDIATE and not inputs.override_reason:
-        raise PlanError("immediate retention is an override and needs a reason", todo="add `--reason '…'`")
+        raise PlanError(
+            "`--retention immediate` overrides the estate file, and needs a reason", todo="add `--reason '…'`"
+        )
     as_of = in_utc(inputs.as_of)
     requests = planned_requests(inputs.requests, inputs.references, inputs.estate.laws, as_of)
     until = max(r.deadline for r in requests)
@@ -271,7 +273,8 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     for item in (i for p in parts for i in p.items):
         if item.copy.id in items:
             raise PlanError(
-                f"{item.copy.table or item.copy.location} holds two kinds of subject; plan them one after the other",
+                f"{item.copy.table or item.copy.location} contains data of two kinds of subject, and one plan erases "
+                "one kind",
                 todo="make one plan per kind of subject",
             )
         items[item.copy.id] = item
@@ -371,7 +374,8 @@ def _look_again(dated: Dated) -> tuple[str, ...]:
     if entry is None:
         return ()
     return (
-        f"look again on {entry.finish + RECHECK_AFTER:%Y-%m-%d} whether the persons are back: `pii-tracer recheck`",
+        f"run `pii-tracer recheck` on {entry.finish + RECHECK_AFTER:%Y-%m-%d}, to see whether the persons' data came "
+        "back",
     )
 
 

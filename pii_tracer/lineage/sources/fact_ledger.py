@@ -113,7 +113,7 @@ class Ledger:
         if not is_global_view(table):
             reason = f"no catalog, symlink or path explains the table name {table}"
             made = "or, where a program makes it as a view, give its CREATE VIEW … AS SELECT among the SQL"
-            return reason, f"declare its catalog in the estate file; {made}"
+            return reason, f"declare the table's catalog in the estate file; {made}"
         if table in self.ambiguous:
             reason = f"several statements make the global temporary view {table}, and nothing shows which one was read"
             return reason, "give each view a name of its own, or have each made in the text that reads it"

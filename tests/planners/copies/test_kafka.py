@@ -241,7 +241,7 @@ def test_a_prefix_goes_only_where_its_owner_says_so() -> None:
     (copy,) = [c for c in made.copies if c.format is Format.KAFKA]
     assert copy.facts["kept_below"] == [9, 0]
     assert "in partition 1," in copy.reason
-    assert "At planning, 4 of these were other people's" in copy.reason
+    assert "At planning, 4 of these belonged to other people" in copy.reason
     assert "once read by billing, search" in copy.reason
     assert "not read yet" not in copy.reason
     assert [(o.kind, o.reason) for o in made.overrides] == [
@@ -292,7 +292,7 @@ def test_a_prefix_names_who_must_have_read_it_and_why(prefix: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("settings", "declared", "seen", "reason"),
     [
-        (COMPACT, {"value": JSON_USERS["value"]}, SEEN, "no declared key"),
+        (COMPACT, {"value": JSON_USERS["value"]}, SEEN, "without a declared key"),
         (COMPACT, JSON_USERS, replace(SEEN, unread=("the value is not json (1 records)",)), "not json"),
         (COMPACT, {**JSON_USERS, "key": {"format": "string"}, "value": {"format": "json"}}, SEEN, "no declared field"),
         ({**COMPACT, "min.compaction.lag.ms": "1000"}, JSON_USERS, SEEN, "min.compaction.lag.ms"),

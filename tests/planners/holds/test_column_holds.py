@@ -107,8 +107,8 @@ def test_a_category_holds_the_columns_that_lineage_finds_in_it() -> None:
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        ({"categories": ["account_id"]}, "no column of its own for the category account_id, which lies inside uid"),
-        ({"columns": ["uid.no"]}, "no column uid.no (a field cannot be held by itself: `uid` can)"),
+        ({"categories": ["account_id"]}, "no separate column for the category account_id, which lies inside uid"),
+        ({"columns": ["uid.no"]}, "no column uid.no (a hold cannot keep a single field: hold `uid`)"),
     ],
 )
 def test_a_field_of_a_struct_cannot_be_held_by_itself(names: dict[str, Any], why: str) -> None:
@@ -188,7 +188,7 @@ def test_the_rest_is_masked_in_a_shallow_clone_too() -> None:
         ({"properties": {"delta.columnMapping.mode": "name"}}, "its columns are mapped"),
         ({"format": Format.PARQUET, "fixed": {"note": "NOT NULL"}}, "note is NOT NULL"),
         ({"format": Format.CSV, "partition_columns": ("note",)}, "note is a partition column"),
-        ({"format": Format.PARQUET, "partition_columns": ("uid",)}, "no row of the person can be changed"),
+        ({"format": Format.PARQUET, "partition_columns": ("uid",)}, "no step can change single rows of the person"),
         (
             {
                 "format": ICEBERG,

@@ -154,7 +154,7 @@ def test_the_plan_blocks_and_says_why() -> None:
     made = lake.plan()
     assert strategies(made)["c-prod.b"] == "blocked"
     assert kinds(made) == ["cannot_be_proved"]
-    assert made.gaps[0].reason.startswith("no key to delete by, and its recorded statement uses current_date")
+    assert made.gaps[0].reason.startswith("no key to delete by: its recorded statement uses current_date")
     assert not made.applyable
     good = Lake(copies=copies, sql={"b": "INSERT OVERWRITE b SELECT sum(x) AS amount FROM users"}).plan()
     assert strategies(good)["c-prod.b"] == "rebuild"

@@ -128,7 +128,7 @@ def test_objects_that_refuse_the_look_beside_their_bytes_are_a_gap() -> None:
     assert "s3:GetObjectVersion" in gap.reason
     broken = replace(unread, why="HeadObject: 400")
     [other] = gaps(Lake(objects=(objects,), beside={"s3://b/p/": broken}).plan(), "beside_unread")
-    assert "This is not about rights" in other.reason
+    assert "Rights are not the cause" in other.reason
     assert "s3:" not in other.reason, "no right changes what a server cannot do"
     assert not lake.plan().applyable
     waived = lake.plan(waivers=waivers_of([gap], NOW + timedelta(days=400)))

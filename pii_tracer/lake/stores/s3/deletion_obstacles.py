@@ -20,10 +20,14 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
 
 _OTHER_BUCKETS = {
-    "--table-s3": "it lies in a table bucket (Amazon S3 Tables), whose objects only S3 itself deletes. Let its owner"
-    " delete the person's rows by an engine, and let the snapshots expire",
-    "--x-s3": "it lies in a directory bucket (S3 Express One Zone), which was not tried. Let its owner move the data"
-    " into another bucket, or delete the person there",
+    "--table-s3": (
+        "it is in a table bucket (Amazon S3 Tables), whose objects only S3 can delete. Ask the owner to delete the "
+        "person's rows with an engine, and to expire the snapshots"
+    ),
+    "--x-s3": (
+        "it is in a directory bucket (S3 Express One Zone), which the tool does not support. Ask the owner to move "
+        "the data into a different bucket, or to delete the person there"
+    ),
 }
 """By the end of a bucket's name, which no other bucket may have:
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""
@@ -100,7 +104,10 @@ class Folders:
             if folder not in self._signs:
                 self._signs[folder] = _sign(self.path(folder))
             if sign := self._signs[folder]:
-                return f"a table lies around its folder ({folder} contains `{sign}`), and nobody names that table"
+                return (
+                    f"its folder is inside a table ({folder} contains `{sign}`), and no catalog or declaration names "
+                    "that table"
+                )
         return None
 
     def _crowded(self, location: S3Location) -> str | None:
@@ -108,11 +115,11 @@ class Folders:
         if location.key and not {"", ".", ".."}.isdisjoint(location.key.split("/")):
             return "a part of its name is empty, `.` or `..`, which Spark's file system folds into another place's name"
         if other := self._inner.get(location):
-            return f"{other} lies inside its folder"
+            return f"{other} is inside its folder"
         for archive in self.archives:
             mine, theirs = location.prefix, archive.prefix
             if archive.bucket == location.bucket and (mine.startswith(theirs) or theirs.startswith(mine)):
-                return f"its folder and the archive `{archive.name}` have objects in common"
+                return f"its folder and the archive `{archive.name}` share objects"
         return None
 
     def data_of_unnamed(self, place: S3Path) -> str | None:
@@ -122,7 +129,10 @@ class Folders:
         """
         for folder in place.location.way_up:
             if folder.key.rpartition("/")[2] == _DATA and (sign := _sign(self.path(folder.parent))):
-                return f"it is in the data folder of a table that nobody names ({folder.parent} contains `{sign}`)"
+                return (
+                    f"it is in the data folder of a table that no catalog or declaration names ({folder.parent} "
+                    f"contains `{sign}`)"
+                )
         return None
 
 
@@ -151,9 +161,9 @@ class _Bucket:
         if self.locks:
             return "its bucket can lock objects (Object Lock)"
         if self.mfa:
-            return "versions in its bucket can only be deleted with the owner's MFA device"
+            return "only the owner's MFA device can delete versions in its bucket"
         if any(touches(rule, prefix) for rule in self.rules):
-            return "its bucket is replicated to another one, where no table is erased"
+            return "its bucket is replicated to a different bucket, where no step erases tables"
         return None
 
 

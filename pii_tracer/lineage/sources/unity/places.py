@@ -98,7 +98,7 @@ class Places:
             yield self._gap(
                 unnamed,
                 f"no catalog of the type `unity` lists the table {unnamed.name}, and no row of lineage names its path",
-                "declare its catalog in the estate file, and let the account see the table",
+                "declare the table's catalog in the estate file, and let the account see the table",
             )
         for name, named in sorted(self._unsure):
             yield self._gap(
