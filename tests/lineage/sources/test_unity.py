@@ -686,7 +686,7 @@ def test_tables_without_a_row_are_a_gap(tmp_path: Path) -> None:
         here = graph_of(fetched(space, tmp_path / "state"), tmp_path)
     for found in (here, harvested(tmp_path, [])):
         (gap,) = found.graph.gaps
-        assert (gap.kind, "no row at all" in gap.reason) == ("lost_events", True)
+        assert (gap.kind, "has no row of" in gap.reason) == ("lost_events", True)
 
 
 def test_a_catalog_of_another_type_has_no_such_tables(tmp_path: Path) -> None:
