@@ -243,14 +243,9 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
             todo="make a plan for the copies that were left out",
         )
     if not proven.scope:
-        raise ProofError(
-            "the verifier's scope is empty: nothing was verified",
-            todo="run `pii-tracer verify`, then `pii-tracer attest`",
-        )
+        raise ProofError("the scope is empty: nothing was verified", todo="run `pii-tracer verify`, then attest")
     if not proven.approvals:
-        raise ProofError(
-            "the run has no approval to attest", todo="run `pii-tracer attest` with the approvals of the run"
-        )
+        raise ProofError("the run has no approval to attest", todo="run `pii-tracer attest` with the approvals")
 
 
 def _predicate(

@@ -221,11 +221,7 @@ def _table(
         if any(found.derived[t.origin, t.expression].keys.values for _, t in carriage.found_in):
             stored = foreign_keys(found, world, state, carriage) if is_stored(state, world) else []
             return [_Clean(told, _origin(found, world, state, carriage, why, seen), tuple(stored))]
-        return [
-            told.model_copy(
-                update={"reason": f"{why}{carriage.reason}; the person has no value that a search could use"}
-            )
-        ]
+        return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to search for"})]
     item = with_offer(_copy(found, world, state, carriage, why, seen), seen)
     if shared := files_of_others(world, state):
         return [_blocked(item), *shared]
@@ -284,10 +280,7 @@ def _stranger(
     reason = carriage.reason if carriage else "no lineage leads here from the person"
     reason += f"; all its files were decoded and contain none of the person's values ({counted(seen.files, 'file')})"
     if seen.weak:
-        reason += (
-            f" (digits of a short key are in {', '.join(sorted(seen.weak))}; lineage does not connect these columns "
-            "with the person)"
-        )
+        reason += f" (digits of a short key are in {', '.join(sorted(seen.weak))}, which lineage does not explain)"
     return [Examined(dataset=state.dataset, table=state.table, carries=Carries.NONE, reason=reason), *digits]
 
 

@@ -227,9 +227,7 @@ def _mentioning(mentions: Sequence[Mentioned]) -> str:
     told = [m for m in mentions if m.said]
     lists = [field_name(m.column, m.trace.access) for m in told if m.in_list]
     cleared = [name for m in told for name in (*(() if m.in_list else (m.column,)), *m.clears)]
-    return (
-        (f"; if the row belongs to somebody else, but names the person, {what_is_done(lists, cleared)}") if told else ""
-    )
+    return f"; if it names the person in somebody else's row, {what_is_done(lists, cleared)}" if told else ""
 
 
 def _answer(
@@ -347,9 +345,7 @@ def _without_terms(
         return answer(Carries.AGGREGATE, "contains aggregates with the person's data, but no key")
     if from_source:
         reason = "contains values of the source's rows without any key"
-        return answer(
-            Carries.UNKNOWN, reason, "rebuild the dataset from the erased source, or let its job write the key"
-        )
+        return answer(Carries.UNKNOWN, reason, "rebuild it from the erased source, or let its job write the key")
     by_row, added_up = walk.rows_of_carriers
     if dataset in added_up:
         return answer(Carries.AGGREGATE, "contains aggregates of rows that name the person, but no key")

@@ -103,9 +103,7 @@ class IcebergExecutor(TableExecutor):
             return  # Spark has no part in it
         refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         if not self._ctx.spark.catalog.tableExists(_table(step)):
-            raise RunError(
-                "the catalog has no such table", where=_name(step), todo="register the table again, or plan again"
-            )
+            raise RunError("the catalog has no such table", where=_name(step), todo="register the table, or plan again")
         folder = self._place(step)
         if isinstance(folder, HdfsPath):
             refuse_without_rights(self._ctx.spark, str(folder), str(folder / "metadata"))
@@ -117,8 +115,7 @@ class IcebergExecutor(TableExecutor):
             refuse_one_plan(self._ctx, step.parameters["sql"], "an Iceberg table")
         if self._properties(step).get("gc.enabled", "true").lower() == "false":
             raise RunError(
-                "the table forbids the removal of its files (gc.enabled is false), because it may share them with a "
-                "different table",
+                "the table forbids removal of its files (gc.enabled is false): it may share them with a second table",
                 where=_name(step),
                 todo=(
                     "find the table that shares files (made by `snapshot` or `add_files`); then set gc.enabled, and "

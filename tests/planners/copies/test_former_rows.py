@@ -207,10 +207,8 @@ def test_the_archive_of_a_table_of_which_all_is_other_peoples_too_says_so() -> N
 
 def test_where_the_person_has_no_value_to_be_looked_for_no_run_is_made_to_fail() -> None:
     plan = Through(objects=(archive(),), seen=TODAY, expression="substring(s.uid, 20, 1)").plan()
-    assert "no value that a search could use" in examined(plan, "prod.a")
-    assert examined(plan, "p").endswith(
-        "the person has no value that a search could use); its contents were not searched"
-    )
+    assert "no value to search for" in examined(plan, "prod.a")
+    assert examined(plan, "p").endswith("the person has no value to search for); its contents were not searched")
     assert plan.complete
 
 

@@ -123,11 +123,7 @@ def client_at(estate: Estate, place: HdfsLocation) -> WebHdfs:
             security = Security(declared.kerberos, declared.ca)
             name_nodes = NameNodes(declared.webhdfs, declared.block_pool)
             return WebHdfs(place.name_node, name_nodes, declared.user or "", security)
-    raise EstateError(
-        "the estate file does not declare this NameNode",
-        where=place.name_node,
-        todo="add it to `hdfs` in the estate file",
-    )
+    raise EstateError("the estate file does not declare this NameNode", where=place.name_node, todo="add it to `hdfs`")
 
 
 def joined(folder: str, name: str) -> str:
