@@ -24,8 +24,8 @@ from planners.step_drafts import CopyDraft, Draft, verification
 
 _OFFER = (
     ". Or ask the owner to recompute it after the erasure (docs/gaps.md#computed-again-by-its-owner). Then waive "
-    "this gap with a task: {who: NAME, why: REASON, until: DATE, of: DIGEST, task: {owner: TEAM, act: rerun the job "
-    "of %s}}"
+    "this gap with a task: {who: NAME, why: REASON, until: DATE, of: DIGEST, task: {owner: TEAM, act: run the job "
+    "of %s again}}"
 )
 _KEEPS = "some of its jobs have no recorded statement that overwrites the whole table: old rows may remain in it"
 _UNPLANNED = "this plan erases none of its sources"

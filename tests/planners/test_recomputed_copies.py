@@ -74,7 +74,7 @@ def test_its_owner_computes_it_again_between_its_sources_and_what_is_made_of_it(
     assert {note.id, task.id} <= set(look.depends_on)
     first = next(step for step in plan.steps if step.copy_ == "c-prod.sums")
     assert look.id in first.depends_on
-    assert "computes it again" in copy(plan, "counts").reason
+    assert "recomputes it" in copy(plan, "counts").reason
     (shown,) = PlanView(plan).tasks
     assert "after prod.events, prod.users; before prod.counts" in shown.when
 
@@ -101,7 +101,7 @@ def test_the_gap_says_what_to_write() -> None:
 def test_one_in_which_the_search_does_not_find_nobody_stays_blocked(seen: Evidence) -> None:
     plan = waived(lake(seen={"/w/counts": seen, "/w/sums": NOBODY}))
     assert (copy(plan, "counts").strategy, plan.applyable) == (Strategy.BLOCKED, False)
-    assert "owner computes it again" not in gap_of(plan).reason
+    assert "owner recomputes it" not in gap_of(plan).reason
 
 
 def test_one_computed_from_what_a_hold_keeps_stays_blocked() -> None:

@@ -291,7 +291,10 @@ RESULT = {
     ("changes", "words"),
     [
         ({}, []),
-        ({"residue": [{"foreseen": ["gap-a"]}, {"foreseen": []}]}, ["to stay in 1 place", "anything in 1 place"]),
+        (
+            {"residue": [{"foreseen": ["gap-a"]}, {"foreseen": []}]},
+            ["remaining data in 1 place", "anything in 1 place"],
+        ),
         ({"residue": [{"foreseen": ["gap-a", "gap-b"]}]}, ["(gap-a, gap-b)"]),
         ({"residue": [{}]}, ["--source-erased"]),
         ({"residue": [{}]}, ["stop jobs that write there"]),

@@ -44,7 +44,7 @@ def test_every_snapshot_branch_and_tag_is_written_again_in_one_step() -> None:
     rewrite, sweep, _ = (s for s in plan.steps if s.copy_ == "c-prod.a")
     assert (rewrite.irreversible, sweep.irreversible) == (False, True)
     assert rewrite.parameters["snapshots"] == 4
-    for told in ("every snapshot, branch and tag", "summaries", "Statistics files", "do not stay"):
+    for told in ("every snapshot, branch and tag", "summaries", "Statistics files", "are removed"):
         assert told in rewrite.reason
 
 

@@ -66,7 +66,7 @@ def change_last_commit(folder: Path, kind: str, change: dict[str, object]) -> No
             {"configuration": {"delta.universalFormat.enabledFormats": "iceberg, hudi"}},
             "all files in `.hoodie` and `metadata` of the table's folder",
         ),
-        ("metaData", {"configuration": {"delta.universalFormat.enabledFormats": "other"}}, "metadata: all of it, and"),
+        ("metaData", {"configuration": {"delta.universalFormat.enabledFormats": "other"}}, "not data files: all of it"),
         ("metaData", {"configuration": {"delta.appendOnly": "true"}}, "rejects every DELETE"),
         (
             "protocol",
@@ -164,7 +164,7 @@ def test_a_hudi_table_known_by_the_name_of_another_database_is_blocked() -> None
     other = planned("Sales")
     assert not other.applyable
     assert "c-prod.a" not in touched(other)
-    assert [g.reason for g in other.gaps if "declare it as Sales.a in the estate file" in g.reason]
+    assert [g.reason for g in other.gaps if "declare the table as Sales.a in the estate file" in g.reason]
     assert planned("Prod").applyable
     assert planned("").applyable
 
@@ -227,7 +227,7 @@ def test_a_delta_table_whose_key_is_padded_with_blanks_is_blocked(tmp_path: Path
     assert state.padded == (("uid",) if padded else ())
     made = Lake(states={"a": {"columns": state.columns, "padded": state.padded}}).plan()
     assert made.applyable is not padded
-    assert [g.reason for g in made.gaps if "of type CHAR" in g.reason] == [g.reason for g in made.gaps]
+    assert [g.reason for g in made.gaps if "its type is CHAR" in g.reason] == [g.reason for g in made.gaps]
 
 
 def test_what_a_delta_table_needs_is_said_at_its_steps() -> None:

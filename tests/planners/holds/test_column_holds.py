@@ -80,7 +80,7 @@ def test_files_of_a_bare_folder_are_masked_in_one_step(kind: Format) -> None:
 def test_the_key_stays_where_no_held_column_tells_whose_row_it_is() -> None:
     found = masked(lake().plan(of("amount")))
     assert (found.mask.columns, found.mask.found_by) == (("note",), ("uid",))
-    assert "uid stays too" in found.reason
+    assert "uid is also kept" in found.reason
 
 
 def test_branches_are_masked_with_their_table() -> None:
@@ -182,7 +182,7 @@ def test_the_rest_is_masked_in_a_shallow_clone_too() -> None:
     [
         ({"fixed": {"note": "NOT NULL"}}, "note is NOT NULL"),
         ({"fixed": {"NOTE": "a generated column"}}, "note is a generated column"),
-        ({"fixed": {"amount": "a generated column"}}, "amount is held and made from other columns"),
+        ({"fixed": {"amount": "a generated column"}}, "amount is held, but computed from other columns"),
         ({"partition_columns": ("note",)}, "note is a partition column"),
         ({"properties": {"delta.constraints.long": "length(Note) > 3"}}, "note is in the constraint long"),
         ({"properties": {"delta.columnMapping.mode": "name"}}, "its columns are mapped"),
@@ -227,7 +227,7 @@ def test_a_column_that_is_not_there_keeps_the_whole_copy() -> None:
     plan = lake().plan(of("uid", "none"))
     assert strategies(plan)["c-prod.a"] == "exempt"
     assert [g.reason for g in plan.gaps] == [
-        "the hold H1 names prod.a, and it has no column none: data that it should keep may be erased"
+        "the hold H1 names prod.a, and the dataset has no column none: data that it should keep may be erased"
     ]
 
 

@@ -114,7 +114,7 @@ def test_what_lapses_in_time_needs_no_rewrite() -> None:
 def test_a_value_beside_the_bytes_of_an_object_is_told_at_planning() -> None:
     objects = place("p/", "p/x.parquet")
     plan = Lake(objects=(objects,), beside={"s3://b/p/": BesideEvidence(telling=2)}).plan()
-    assert gaps(plan, "object_metadata")[0].reason.startswith("2 objects hold")
+    assert gaps(plan, "object_metadata")[0].reason.startswith("2 objects contain")
     assert (plan.applyable, strategies(plan)) == (False, {Strategy.BLOCKED})
     assert Lake(objects=(objects,), beside={"s3://b/q/": BesideEvidence(telling=2, unread=1, why="x")}).plan().applyable
 
