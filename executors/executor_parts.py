@@ -81,7 +81,7 @@ def parameters_of(kind: type[Parameters], step: Step, todo: str) -> Parameters:
         return kind.model_validate(step.parameters)
     except ValidationError as error:
         wrong = ", ".join(".".join(str(part) for part in item["loc"]) for item in error.errors(include_input=False))
-        raise RunError(f"the step's parameters are wrong: {wrong}", where=step.id, todo=todo) from None
+        raise RunError(f"the step's parameters are not valid: {wrong}", where=step.id, todo=todo) from None
 
 
 def run_priced(part: Part, step: Step, prices: Prices) -> Outcome:
@@ -171,7 +171,7 @@ class PartsExecutor(Generic[Context]):
     def _kind(self, step: Step) -> PartKind:
         kind = self.kinds.get(step.action)
         if kind is None:
-            raise RunError(f"{self.title} has no action `{step.action}`", where=step.id, todo=self.todo)
+            raise RunError(f"{self.title} does not support the action `{step.action}`", where=step.id, todo=self.todo)
         return kind
 
     def _parameters(self, step: Step) -> Any:

@@ -25,7 +25,7 @@ class KeysExecutor:
             except KeyError:
                 raise RunError(f"the sealed manifest has no key set `{name}`", todo="make the plan again") from None
             if not values:
-                raise RunError(f"the key set `{name}` is empty: it would find nobody", todo="make the plan again")
+                raise RunError(f"the key set `{name}` is empty, so it would find no person", todo="make the plan again")
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
         """Open the sets, or drop the views."""

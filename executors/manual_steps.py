@@ -45,9 +45,9 @@ class PeopleExecutor:
         """Raise `RunError` where nobody is trusted: no confirmation could count."""
         if not self._trusted:
             raise RunError(
-                "a person must confirm this step, and the run has no list of persons whose signature it trusts",
+                "a person must confirm this step, but the run has no list of trusted persons",
                 where=step.id,
-                todo="apply with `--trusted FILE`",
+                todo="run `pii-tracer apply` with `--trusted FILE`",
             )
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
@@ -81,10 +81,10 @@ class PeopleExecutor:
         """Whether the confirmation is there and holds. The backup itself is out of reach."""
         found = self._found(step)
         if found is None:
-            return Check(False, ("nobody has confirmed it",))
+            return Check(False, ("nobody has confirmed the step",))
         if self._too_early(step, found):
             what = "its job began" if step.parameters.get(COMPUTES) else "it was confirmed"
-            return Check(False, (f"{what} before what it waits for was over: confirm again",))
+            return Check(False, (f"{what} before the previous steps ended: confirm again",))
         return Check(True, facts={"confirmed_by": found.said.by, "looked_at": False})
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
@@ -95,7 +95,7 @@ class PeopleExecutor:
         over = self._over(step)
         if not step.parameters.get(COMPUTES) or over is None:
             return f"then `pii-tracer confirm {step.id}`"
-        return f"in a run that begins after {iso(over)}, then `pii-tracer confirm {step.id} --began TIME`"
+        return f"in a run that begins after {iso(over)}, then run `pii-tracer confirm {step.id} --began TIME`"
 
     def _over(self, step: Step) -> datetime | None:
         """When the last of the steps before it was over."""

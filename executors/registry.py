@@ -57,7 +57,7 @@ def build(ctx: ExecutionContext) -> dict[str, Executor]:
         found.append(ObjectsExecutor(ctx))
     twice = sorted(name for name, number in Counter(executor.name for executor in found).items() if number > 1)
     if twice:
-        raise ValueError(f"two executors are called {', '.join(twice)}; uninstall the package that brings one of them")
+        raise ValueError(f"two executors are called {', '.join(twice)}; uninstall one of the two packages")
     return {executor.name: executor for executor in found}
 
 
@@ -65,5 +65,5 @@ def _of_formats(ctx: ExecutionContext) -> Iterator[Executor]:
     for name, made in executor_classes().items():
         executor: Executor = made(ctx)
         if executor.name != name:
-            raise ValueError(f"the executor `{executor.name}` is registered as `{name}`; steps could not call it")
+            raise ValueError(f"the executor `{executor.name}` is registered as `{name}`, so steps cannot call it")
         yield OnEngine(executor)

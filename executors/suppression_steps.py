@@ -84,14 +84,14 @@ def without_suppressed(
 
     if key_set not in known.key_sets:
         raise RunError(
-            f"nothing of the key set `{key_set}` is on the suppression list",
-            todo=f"use one of: {', '.join(sorted(known.key_sets)) or 'none: nobody was erased yet'}",
+            f"the suppression list has no key of the key set `{key_set}`",
+            todo=f"use one of: {', '.join(sorted(known.key_sets)) or 'none, because no person was erased yet'}",
         )
     columns = [column] if isinstance(column, str) else list(column)
     if has_several_columns(key_set) != (len(columns) > 1):
         raise RunError(
-            f"the key set `{key_set}` is of {'several columns' if len(columns) == 1 else 'one column'}",
-            todo="name all columns of its key, in its order",
+            f"the key set `{key_set}` has {'several columns' if len(columns) == 1 else 'one column'}",
+            todo="write all columns of the key, in the key's order",
         )
     texts = [frame[name].cast("string") for name in columns]
     parts = (part for text in texts for part in (functions.length(text).cast("string"), functions.lit(":"), text))

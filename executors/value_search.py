@@ -53,4 +53,4 @@ def finds_nothing(sets: Iterable[KeySet]) -> Finder:
     Raises:
         RunError: always: what was not searched is not clean.
     """
-    raise RunError("no value search is configured for this run", todo="start the run by `pii-tracer apply`")
+    raise RunError("no value search is configured for this run", todo="start the run with `pii-tracer apply`")

@@ -123,7 +123,7 @@ def build_plan(inputs: PlanInputs) -> ErasurePlan:
         PlanError: no request, unknown law, rules that contradict each other, or an override without a reason.
     """
     if inputs.retention is Retention.IMMEDIATE and not inputs.override_reason:
-        raise PlanError("immediate retention is an override and needs a reason", todo="add `--reason '…'`")
+        raise PlanError("`--retention immediate` needs a reason", todo="add `--reason '…'`")
     as_of = in_utc(inputs.as_of)
     requests = planned_requests(inputs.requests, inputs.references, inputs.estate.laws, as_of)
     until = max(r.deadline for r in requests)
@@ -271,7 +271,7 @@ def _recognised(inputs: PlanInputs, due: datetime) -> Recognised:
     for item in (i for p in parts for i in p.items):
         if item.copy.id in items:
             raise PlanError(
-                f"{item.copy.table or item.copy.location} holds two kinds of subject; plan them one after the other",
+                f"{item.copy.table or item.copy.location} has data of two kinds of subject, and a plan erases one",
                 todo="make one plan per kind of subject",
             )
         items[item.copy.id] = item
@@ -370,9 +370,7 @@ def _look_again(dated: Dated) -> tuple[str, ...]:
     entry = dated.by_step.get(SUPPRESSION)
     if entry is None:
         return ()
-    return (
-        f"look again on {entry.finish + RECHECK_AFTER:%Y-%m-%d} whether the persons are back: `pii-tracer recheck`",
-    )
+    return (f"run `pii-tracer recheck` on {entry.finish + RECHECK_AFTER:%Y-%m-%d}, to see whether data came back",)
 
 
 def _days(finish: datetime, due: datetime) -> float:

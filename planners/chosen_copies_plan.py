@@ -52,7 +52,9 @@ def _called(name: str, items: Sequence[CopyDraft]) -> list[CopyDraft]:
     found = [i for i in items if i.copy.id == name or is_named(name, i.copy)]
     if not found:
         raise PlanError(
-            f"no copy is called {name}", where="--only", todo="`pii-tracer plan` without it lists the copies"
+            f"the plan has no copy with the name {name}",
+            where="--only",
+            todo="run `pii-tracer plan` without `--only` to list the copies",
         )
     if len({i.copy.location for i in found}) > 1:
         raise PlanError(
@@ -67,8 +69,8 @@ def _refuse_harm(kept: Sequence[CopyDraft], left: Sequence[CopyDraft], world: Wo
         for origin in clone_origins(item, states):
             if origin in places:
                 raise PlanError(
-                    f"{_title(item)} is a shallow clone and reads the files of {_title(places[origin])}:"
-                    " it would be destroyed with them",
+                    f"{_title(item)} is a shallow clone that reads files of {_title(places[origin])}: erasing these "
+                    "files would make the clone unreadable",
                     where="--only",
                     todo=f"add `--only {item.copy.id}`",
                 )
@@ -77,7 +79,8 @@ def _refuse_harm(kept: Sequence[CopyDraft], left: Sequence[CopyDraft], world: Wo
         key = item.copy.facts.get("key_copy")
         if item.copy.strategy is Strategy.DESTROY_KEY and key in ids:
             raise PlanError(
-                f"{_title(item)} is erased by destroying a key in {_title(ids[key])}, which would still be there",
+                f"{_title(item)} is erased by destroying a key in {_title(ids[key])}, and this plan does not destroy "
+                "that key",
                 where="--only",
                 todo=f"add `--only {key}`",
             )
@@ -87,7 +90,8 @@ def _refuse_harm(kept: Sequence[CopyDraft], left: Sequence[CopyDraft], world: Wo
             continue
         for dataset in sorted(inputs_of(item, world) & unerased.keys()):
             raise PlanError(
-                f"{_title(item)} is rebuilt from {_title(unerased[dataset])}, where the person would still be",
+                f"{_title(item)} is rebuilt from {_title(unerased[dataset])}, and this plan does not erase the person "
+                "there",
                 where="--only",
                 todo=f"add `--only {unerased[dataset].copy.id}`",
             )
@@ -102,6 +106,6 @@ def _left_out(item: CopyDraft) -> Gap:
         id=f"gap-{GapKind.LEFT_OUT}-{item.copy.id.removeprefix('c-')}",
         dataset=item.copy.dataset,
         kind=GapKind.LEFT_OUT,
-        reason="left out of this plan: the person stays in this copy until another plan erases it",
+        reason="this plan leaves this copy out: the copy contains the person until a later plan erases it",
         evidence=item.copy.reason,
     )

@@ -226,6 +226,6 @@ def verification(item: CopyDraft, drafts: Sequence[Draft]) -> Draft:
         hazards=("F3", "F4"),
         irreversible=False,
         verification="rows and bytes: every snapshot read, every file decoded by its format",
-        reason="no step's own word is believed",
+        reason="no result of a step is trusted without this check",
         after=(drafts[-1].id,) if drafts else (),
     )

@@ -332,14 +332,14 @@ def draft_lines(draft: DraftLike) -> Iterator[str]:
             f" {counted(len(first.further), 'further table')} with the key"
         )
     else:
-        yield "no table looks as if it knew persons: write `subjects` by hand"
+        yield "no table looks like a source of persons: write `subjects` by hand"
     if draft.placed:
-        yield f"guess: added to `roots`, because tables or partitions of the catalogs lie there: {_names(draft.placed)}"
+        yield f"guess: added to `roots`, because tables or partitions of the catalogs are there: {_names(draft.placed)}"
     yield from map(visible, draft.notes)
     if draft.unread:
         tables = counted(len(draft.unread), "table was", "tables were")
-        yield f"{tables} judged by the names of columns alone"
+        yield f"{tables} judged only by the names of columns"
     for project in draft.uncompiled:
         yield f"{visible(project)} has no target/manifest.json yet: run `dbt compile` there before `pii-tracer harvest`"
     if draft.gaps:
-        yield f"not all is clear: {', '.join(draft.gaps)}; `pii-tracer inventory` says where"
+        yield f"the draft has gaps: {', '.join(draft.gaps)}. Run `pii-tracer inventory` to see their places"

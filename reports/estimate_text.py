@@ -38,7 +38,7 @@ def verdict(found: Estimate) -> str:
 def _lines(found: Estimate) -> Iterator[str]:
     yield verdict(found)
     low, high = found.total.low, found.total.high
-    for name, case in (("if nobody is found", low), ("if the persons are in every file", high)):
+    for name, case in (("if the search finds no person", low), ("if the persons are in every file", high)):
         cost = money(case.cost, found.currency)
         yield f"{name}: {_span(case.work_seconds)} of work, {_span(case.wall_seconds)} on all executors, {cost}"
     what = f"{counted(found.files, 'file')} with {size(found.bytes)} in {counted(found.places, 'place')}"
@@ -53,7 +53,7 @@ def _lines(found: Estimate) -> Iterator[str]:
     for one in found.not_known[:MOST]:
         yield f"not known: {one.where}: {one.reason}"
     if len(found.not_known) > MOST:
-        yield f"{number(len(found.not_known) - MOST)} more are not known: `--format json` names all of them"
+        yield f"{number(len(found.not_known) - MOST)} more are not known: use `--format json` to list all of them"
     for assumption in found.assumptions:
         yield f"assumed: {assumption}"
 

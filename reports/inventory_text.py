@@ -63,7 +63,7 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         partitions = f"{counted(len(topic.offsets), 'partition')}, {counted(topic.replicas, 'replica')}"
         table.add_row(_text(topic.location), "topic", f"≤ {span}", "", "", _text(f"{kept}; {partitions}"))
     for repository in inventory.lakefs:
-        rules = repository.rules.told() + " days" if repository.rules else "no rules: everything committed stays"
+        rules = repository.rules.told() + " days" if repository.rules else "no rules: all commits are retained"
         refs = (
             f"{counted(len(repository.branches), 'branch', 'branches')}, {counted(len(repository.tags), 'tag')},"
             f" {counted(len(repository.commits), 'commit')}"

@@ -58,8 +58,8 @@ class PlannedRequests(Protocol):
 def added_lines(done: AddedList) -> Iterator[str]:
     """One line for one file, and one for each person who asked for everything and had kept data."""
     yield (
-        f"{visible(done.file)}: {done.added} added, {done.joined} joined to an open request of the same person,"
-        f" {done.repeated} of persons who were erased before, {done.known} there already, {done.refused} not taken"
+        f"{visible(done.file)}: {done.added} added, {done.joined} joined to an open request of the same person, "
+        f"{done.repeated} of persons who were erased before, {done.known} already stored, {done.refused} rejected"
     )
     for request, datasets in done.widened.items():
         yield visible(f"{request} keeps {', '.join(datasets)} no more: its person asked for everything")
@@ -106,8 +106,8 @@ class AnsweredItems(Protocol):
 def matched_lines(done: MatchedLists) -> Iterator[str]:
     """What matching came to, and what persons keep nevertheless."""
     yield (
-        f"{visible(done.file)}: {done.matched} matched, {done.not_found} not found, {done.shared} of several persons,"
-        f" {done.removed} taken back, {done.known} there already, {done.refused} not taken"
+        f"{visible(done.file)}: {done.matched} matched, {done.not_found} not found, {done.shared} of several persons, "
+        f"{done.removed} taken back, {done.known} already stored, {done.refused} rejected"
     )
     if done.skipped:
         yield f"left out, and not answered: {', '.join(visible(name) for name in done.skipped)}"
@@ -254,7 +254,7 @@ def print_shown(shown: ShownRequest, stream: IO[str]) -> None:
             console.print(Text(visible(words)))
             continue
         later = "; the person asked for everything since then" if kept.lapsed else ""
-        later = "; this was taken back" if kept.taken_back else later
+        later = "; withdrawn later" if kept.taken_back else later
         console.print(Text(visible(f"{words} (the person asked for it on {kept.asked:%Y-%m-%d}{later})")))
     for change in shown.changes:
         words = f"{change.at:%Y-%m-%d %H:%M} UTC {change.state} by {change.by}: {change.reason}"

@@ -38,10 +38,10 @@ CARRIES = {
 
 CARRIES_MEANING = {
     Carries.KEY: "the person's key is in the rows, renamed or cast",
-    Carries.COMPUTED_KEY: "a transform of the key that can be computed again",
+    Carries.COMPUTED_KEY: "a transform of the key that can be recomputed",
     Carries.BRIDGE: "a key that leads to the person through another table",
     Carries.IDENTIFIERS: "no key, but other identifiers of the person",
-    Carries.AGGREGATE: "aggregates that the person's rows went into",
+    Carries.AGGREGATE: "aggregates with the person's data",
     Carries.UNKNOWN: "not proved",
     Carries.NONE: "nothing of the person",
 }

@@ -33,7 +33,7 @@ class MemoryHdfs(WebHdfs):
             return Status("", "FILE", len(self.files[path]), 0, 1, encrypted=False, striped=False)
         if any(one.startswith(f"{path}/") for one in self.files):
             return Status("", "DIRECTORY", 0, 0, 1, encrypted=False, striped=False)
-        raise Absent("it cannot be looked at", "FileNotFoundException", where=name)
+        raise Absent("it cannot be read", "FileNotFoundException", where=name)
 
     def entries(self, folder: str) -> Iterator[Status]:
         above, _, name = folder.rpartition("/")

@@ -169,7 +169,9 @@ def _made_room(spark: SparkSession, full_name: str) -> str:
     """
     parts = full_name.removeprefix("spark_catalog.").split(".")
     if len(parts) != 2:
-        raise EstateError(f"the declared table `{full_name}` needs a schema and a name", todo="write it `schema.table`")
+        raise EstateError(
+            f"the declared table `{full_name}` needs a schema and a name", todo="write the name as `schema.table`"
+        )
     schema, name = (quote(part) for part in parts)
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
     return f"{schema}.{name}"
@@ -188,7 +190,7 @@ def _not_opened(spark: SparkSession, full_name: str, kind: Format, location: str
         raise RunError(
             f"Spark cannot open the {kind} table {full_name}: {type(error).__name__}",
             where=location,
-            todo="correct its entry in the estate file, or repair the table",
+            todo="correct the table's entry in the estate file, or repair the table",
         ) from error
     spark.conf.set(_key(full_name), f"{type(error).__name__} {location}")
 
@@ -222,9 +224,9 @@ def _refuse_another(spark: SparkSession, table: str, full_name: str, location: s
     places = [row["data_type"] for row in rows if row["col_name"] == "Location"]
     if not places or _resolved(places[-1]) != _resolved(location):
         raise RunError(
-            f"Spark knows another table by the name {full_name}",
+            f"Spark's catalog has a different table with the name {full_name}",
             where=location,
-            todo="rename it in the estate file, or drop the other from Spark's catalog",
+            todo="rename the table in the estate file, or drop the different table from Spark's catalog",
         )
     spark.conf.set(_seen(full_name), location)
 

@@ -25,7 +25,7 @@ def local_path(location: str) -> Path:
     if parsed.scheme in ("", "file") and not parsed.netloc:
         return Path(unquote(parsed.path)) if parsed.scheme else Path(location)
     raise RunError(
-        "only tables on local storage can be swept file by file yet", where=location, todo="exempt it with a reason"
+        "only tables on local storage can be swept file by file", where=location, todo="exempt the table, with a reason"
     )
 
 
@@ -61,9 +61,9 @@ def refusal(error: OSError, where: str | None = None) -> RunError | None:
         return None
     place = where or (str(error.filename) if error.filename else None)
     return RunError(
-        f"the system refuses: {reason}",
+        f"the operating system rejects the change: {reason}",
         where=shown_path(place) if place else None,
-        todo="fix that (permissions, a read-only mount, room on the disk), then `pii-tracer resume`",
+        todo="fix the cause (permissions, a read-only mount, disk space), then run `pii-tracer resume`",
     )
 
 
@@ -105,7 +105,7 @@ def refuse_nested(folder: Path, own: Callable[[Path], bool] = lambda place: Fals
         for path in folder.glob("**/" + marker):
             if not own(path.parent):
                 raise RunError(
-                    "another table lies inside this folder; working on its files would break that table",
+                    "this folder contains a different table, which work on these files would break",
                     where=str(path.parent),
                     todo="move one of the two tables, then plan again",
                 )
@@ -134,9 +134,9 @@ def swap(path: Path, temporary: Path, before: tuple[int, ...]) -> None:
         os.fsync(stream.fileno())
     if state_of(path) != before:
         raise RunError(
-            "somebody else wrote to the file while it was written again; it is left as it is",
+            "another process wrote to the file while it was rewritten; the file was not replaced",
             where=shown_path(str(path)),
-            todo="pause its writers, then `pii-tracer resume`",
+            todo="pause the file's writers, then run `pii-tracer resume`",
         )
     # Hadoop would refuse the new file by the old one's checksum
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
@@ -160,7 +160,7 @@ def let_in(old: Path, new: Path) -> None:
         new.chmod(stat.S_IMODE(was.st_mode))  # last: a new owner or group takes some bits away
     except PermissionError:
         raise RunError(
-            f"the new file cannot be given the old one's group ({was.st_gid})",
+            f"the new file cannot get the group of the old file ({was.st_gid})",
             where=str(old.parent),
-            todo="run as root or as a member of that group, then `pii-tracer resume`",
+            todo="run as root or as a member of that group, then run `pii-tracer resume`",
         ) from None

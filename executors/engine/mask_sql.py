@@ -30,7 +30,7 @@ def treated(step: Step, copy: Copy | None) -> Copy | None:
         return copy
     parts, number = mentioning(copy), int(step.parameters["mention"])
     if number not in range(len(parts)):
-        raise RunError("the plan does not say which column is cleared here", todo="make the plan again")
+        raise RunError("the plan does not name the columns to clear in this copy", todo="make the plan again")
     return parts[number]
 
 
@@ -41,7 +41,7 @@ def mask_of(copy: Copy | None) -> Mask:
         RunError: the plan does not say it.
     """
     if copy is None or copy.mask is None or not (copy.mask.columns or in_lists(copy)):
-        raise RunError("the plan does not say what becomes NULL here", todo="make the plan again")
+        raise RunError("the plan does not name the columns to set to NULL in this copy", todo="make the plan again")
     return copy.mask
 
 
@@ -97,8 +97,8 @@ def more_than_held(ctx: ExecutionContext, relation: str, copy: Copy | None, wher
     left = count_unmasked(ctx, relation, copy)
     return (
         [
-            f"{counted(left, 'row of the person still holds', 'rows of the person still hold')}"
-            f" more than what is kept{where}"
+            f"{counted(left, 'row of the person still has', 'rows of the person still have')} values in columns that "
+            f"are not kept{where}"
         ]
         if left
         else []
@@ -125,9 +125,8 @@ def nobodys(rows: int, match: Match, stays: Match, where: str) -> RunError:
     """Why rows are refused that none of the terms finds that stay."""
     names = sorted({term.label() for term in match.terms if term not in stays.terms})
     return RunError(
-        f"{counted(rows, 'row is', 'rows are')} found only by {', '.join(names)}, which"
-        " would become NULL: the owner of the held values"
-        " would then be unknown",
+        f"{counted(rows, 'row is', 'rows are')} found only by {', '.join(names)}, which would become NULL: nobody "
+        "would then know whose the held values are",
         where=where,
-        todo="name that column in the hold, too, then plan again",
+        todo="add that column to the hold, then plan again",
     )

@@ -62,7 +62,7 @@ def _elements(term: MatchTerm, alias: str | None) -> str:
         RunError: they are not those of a column, or of a key of several columns.
     """
     if term.access[0] != term.within or term.beside:
-        raise RunError(f"`{term.label()}` is deeper than in the list of a column", todo="make the plan again")
+        raise RunError(f"`{term.label()}` is in a nested list", todo="make the plan again")
     column = _column(term, alias)
     return column if term.within.name == "element" else f"map_keys({column})"
 
@@ -92,15 +92,18 @@ def _along(expression: str, term: KeyPart, way: tuple[Access, ...]) -> str:
     """The leaf that a way leads to from an expression."""
     if _COLLECTION.match(term.type):
         raise RunError(
-            f"`{term.label()}` is of type {term.type}: keys inside collections are not supported yet",
-            todo="rebuild the copy from its erased source, or waive it by name",
+            f"`{term.label()}` is of type {term.type}: keys of this type in lists and maps are not supported",
+            todo="rebuild the copy from its erased source, or waive the gap of this copy",
         )
     for access in way:
         if not isinstance(access, JsonAccess):
             expression += f".{quote(access.name)}"
         else:
             if not all(_MEMBER.fullmatch(name) for name in access.path):
-                raise RunError(f"a member in `{term.label()}` cannot be named in a JSON path", todo="waive it by name")
+                raise RunError(
+                    f"a JSON path cannot contain the name of a member in `{term.label()}`",
+                    todo="waive the gap of this copy",
+                )
             path = "$" + "".join(f"['{name}']" for name in access.path)
             expression = f"get_json_object({expression}, {string_literal(path)})"
     return expression
@@ -140,7 +143,7 @@ def _is_key(ctx: ExecutionContext, term: MatchTerm) -> str:
         column = _value(term)
         # a narrower type is that of an Iceberg tag from before the column was widened
         types = ", ".join(f"'{name}'" for name in _INTEGERS[: _INTEGERS.index(kind) + 1])
-        other = f"raise_error('a column is of another type than the plan says, {kind}')"
+        other = f"raise_error('the type of a column differs from the plan, {kind}')"
         told = f"IF(typeof({column}) IN ({types}), {column}, CAST({other} AS {kind}))"
         return f"{told} IN (SELECT {hint}try_cast(k AS {kind}) FROM {keys} WHERE k RLIKE '{_DIGITS}')"
     return f"{leaf(term)} IN (SELECT {hint}k FROM {keys} WHERE length(k) >= 0)"
@@ -173,7 +176,7 @@ def match_of(copy: Copy | None) -> Match:
         RunError: the plan has none for this copy.
     """
     if copy is None or copy.match is None or not copy.match.terms:
-        raise RunError("the plan does not say how rows are found here", todo="make the plan again")
+        raise RunError("the plan does not name the columns that find the rows in this copy", todo="make the plan again")
     return copy.match
 
 

@@ -58,7 +58,7 @@ def refuse_losses(
     against: dict[str, str] = {}
     for at, step in enumerate(rebuilds, 1):
         name = str(step.parameters.get("table") or step.parameters["location"])
-        say(f"comparing {name} with what its recorded statement gives ({at} of {len(rebuilds)})")
+        say(f"comparing {name} with the result of its recorded statement ({at} of {len(rebuilds)})")
         why = _against(ctx, step, name)
         if why:
             against[name] = why
@@ -66,10 +66,12 @@ def refuse_losses(
     if against:
         say(f"refused: {', '.join(against)}")  # so that the error's mark stands at these, and not at the last compared
         raise Refused(
-            "a rebuild would lose rows of other people; nothing was started. " + "; ".join(against.values()),
-            todo="if a table is only out of date, run its job and plan again. It can hold what its sources no longer"
-            " give, or what another statement wrote. Then keep it by a hold, or leave it out (`--only`). Or let the job"
-            " write the key, so that single rows can be deleted, and plan again",
+            "a rebuild would lose rows of other people; the run did not start. " + "; ".join(against.values()),
+            todo=(
+                "if a table is only out of date, run its job, then plan again. If it contains rows that its sources "
+                "no longer have, or rows of a different statement, keep the table by a hold, or leave it out "
+                "(`--only`). Or let the job write the key, so that a step can delete single rows, then plan again"
+            ),
         )
 
 
@@ -80,13 +82,12 @@ def _against(ctx: ExecutionContext, step: Step, name: str) -> str | None:
     except RunError as error:
         return f"{name}: {error.what}"
     except Exception as error:  # Spark raises py4j and Java errors of many kinds for a query that does not run
-        return f"{name}: its recorded statement cannot be run: {type(error).__name__}"
+        return f"{name}: its recorded statement failed: {type(error).__name__}"
     if not found.standing and not found.given:
         return None
     return (
-        f"{name} holds {counted(found.standing, 'row')} that its recorded statement"
-        " does not give from the sources as they are"
-        f" now, and lacks {found.given} that it gives"
+        f"{name} contains {counted(found.standing, 'row')} that its recorded statement does not return from the "
+        f"present sources, and lacks {found.given} that the statement returns"
     )
 
 
@@ -100,7 +101,7 @@ def compared(ctx: ExecutionContext, step: Step) -> Difference:
     if support is None:
         raise RunError(
             "a table of this format cannot be compared with its recorded statement",
-            todo="rebuild the table by its job and leave it out (`--only`)",
+            todo="rebuild the table by its job, and leave the table out of the plan (`--only`)",
         )
     have, made = support.rebuild_sides(ctx, step)
     standing, given = unlike(made, have)

@@ -43,7 +43,7 @@ def query_of(sql: str) -> str:
     if isinstance(tree, exp.Insert) and (tree.find(exp.Partition) or tree.args.get("where")):
         query = None
     if not isinstance(query, exp.Query):
-        raise RunError("the recorded statement holds no query to rebuild from", todo="rebuild the table by its job")
+        raise RunError("the recorded statement contains no query for a rebuild", todo="rebuild the table by its job")
     ctes = None if tree is query or tree is None else tree.args.get("with_")
     if ctes is not None:
         query.set("with_", ctes)
@@ -67,8 +67,10 @@ def answer(ctx: ExecutionContext, sql: str) -> DataFrame:
         if why is not None:
             raise RunError(
                 f"the recorded statement reads {name}, which Spark cannot read here ({why})",
-                todo="add the reader's package to `spark.conf` of the estate file, or rebuild the table by its job and"
-                " leave it out (`--only`)",
+                todo=(
+                    "add the reader's package to `spark.conf` of the estate file, or rebuild the table by its job, "
+                    "and leave the table out of the plan (`--only`)"
+                ),
             )
         _list_anew(spark, [part.name for part in table.parts])
     return spark.sql(query)
@@ -133,7 +135,7 @@ def refuse_one_plan(ctx: ExecutionContext, sql: str, into: str) -> None:
         titles = ", ".join(sorted(format_of(kind).title for support in read for kind in support.formats))
         raise RunError(
             f"its recorded statement reads {titles}, which Spark Connect cannot write into {into}",
-            todo="take `remote` out of the estate file, name a `master`, and plan again",
+            todo="remove `remote` from the estate file, set a `master`, then plan again",
         )
 
 
@@ -150,7 +152,7 @@ def both(ctx: ExecutionContext, table: str, sql: str) -> tuple[DataFrame, DataFr
         return have, query.toDF(*columns)
     if names != made:
         raise RunError(
-            f"the recorded query gives the columns {', '.join(made)}, the table has {', '.join(names)}",
+            f"the recorded query returns the columns {', '.join(made)}, but the table has {', '.join(names)}",
             where=table,
             todo="harvest the job's newest statement, then plan again",
         )
@@ -178,7 +180,7 @@ def differences(made: DataFrame, have: DataFrame) -> list[str]:
     """How rows that are there differ from rows as a query makes them, both ways, as findings."""
     extra, missing = (rows_in(rows) for rows in unlike(made, have))
     return (
-        [f"{counted(extra, 'row')} too many and {missing} missing against the recorded query"]
+        [f"{counted(extra, 'row')} too many, and {missing} missing, compared with the recorded query"]
         if extra or missing
         else []
     )

@@ -45,8 +45,8 @@ def on_conflict(act: Callable[[], T], sleep: Callable[[float], None] = time.slee
             if attempt < ATTEMPTS:
                 sleep(0.5 * 2**attempt)
     raise RunError(
-        f"another writer commits all the time: {ATTEMPTS} attempts ended in a conflict",
-        todo="stop the writers of this table, then `pii-tracer resume`",
+        f"another writer keeps committing: {ATTEMPTS} attempts ended in a conflict",
+        todo="stop the writers of this table, then run `pii-tracer resume`",
     )
 
 
@@ -73,7 +73,10 @@ def engine_error(error: Exception) -> RunError:
     return RunError(
         f"the engine failed: {' < '.join(dict.fromkeys(names))}",
         where=file[1] if file else None,
-        todo="remove the cause (the classes name it; `pii-tracer doctor` checks the engine), then `pii-tracer resume`",
+        todo=(
+            "run `pii-tracer doctor` to check the engine, fix the cause that the error classes show, then run "
+            "`pii-tracer resume`"
+        ),
     )
 
 

@@ -39,9 +39,9 @@ def scratch_conf(conf: Mapping[str, str]) -> dict[str, str]:
             (home / name).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise RunError(
-            f"the scratch folder cannot be made: {error.strerror or type(error).__name__}",
+            f"the scratch folder cannot be created: {error.strerror or type(error).__name__}",
             where=str(error.filename),
-            todo="set TMPDIR (or `spark.local.dir`) to a folder with room that you may write to",
+            todo="set TMPDIR (or `spark.local.dir`) to a writable folder with enough disk space",
         ) from None
     before_wiping(_stop)
     warehouse = {"spark.sql.warehouse.dir": conf.get("spark.sql.warehouse.dir", str(home / "warehouse"))}

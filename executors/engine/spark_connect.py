@@ -46,7 +46,7 @@ def open_remote(address: str, version: str, needed: Mapping[str, str], settings:
     missing = missing_packages()
     if missing:
         raise RunError(
-            f"Spark Connect needs the packages {', '.join(missing)}", todo="pip install 'pii-tracer[connect]'"
+            f"Spark Connect needs the packages {', '.join(missing)}", todo="run `pip install 'pii-tracer[connect]'`"
         )
     _knock(address)
     from pyspark.sql import SparkSession
@@ -58,14 +58,14 @@ def open_remote(address: str, version: str, needed: Mapping[str, str], settings:
         raise RunError(
             f"the Spark Connect server does not answer: {type(error).__name__}",
             where=address,
-            todo="start it, or correct `spark.remote` in the estate file",
+            todo="start the server, or correct `spark.remote` in the estate file",
         ) from None
     wanted = _digest(settings)
     if digest == wanted:
         return spark
     if not there.startswith(version + "."):
         raise RunError(
-            f"the server has Spark {there} and the estate file wants {version}",
+            f"the server runs Spark {there}, but the estate file needs {version}",
             where=address,
             todo="use a server of that version (docs/stack.md)",
         )
@@ -89,7 +89,7 @@ def _knock(address: str) -> None:
         raise RunError(
             f"the Spark Connect server does not answer: {type(error).__name__}",
             where=address,
-            todo="start it, or correct `spark.remote` in the estate file",
+            todo="start the server, or correct `spark.remote` in the estate file",
         ) from None
 
 
@@ -107,9 +107,9 @@ def _compare(spark: SparkSession, needed: Mapping[str, str], address: str) -> No
     """Whether the server has what only its owner can set, and no event log. Of extensions it may have more."""
     if str(spark.conf.get(_EVENT_LOG, "false")).lower() == "true":
         raise RunError(
-            "the server writes an event log, and values by which rows are found would be in it",
+            "the server writes an event log, which would contain values of persons",
             where=address,
-            todo=f"start it with {_EVENT_LOG}=false",
+            todo=f"start the server with {_EVENT_LOG}=false",
         )
     for key, value in needed.items():
         has = str(spark.conf.get(key, ""))
@@ -117,9 +117,9 @@ def _compare(spark: SparkSession, needed: Mapping[str, str], address: str) -> No
         lacking = set(value.split(",") if key == EXTENSIONS else [value]) - there
         if lacking:
             raise RunError(
-                f"the server was not started with what this estate needs in {key}",
+                f"the server was started without the value of {key} that this estate needs",
                 where=address,
-                todo=f"start it with {key}={value}, and with the jars of docs/stack.md",
+                todo=f"start the server with {key}={value}, and with the jars in docs/stack.md",
             )
 
 
@@ -130,7 +130,7 @@ def _set(spark: SparkSession, key: str, value: str, address: str) -> None:
         raise RunError(
             f"the server does not let a session set {key}: {type(error).__name__}",
             where=address,
-            todo="take it out of `spark.conf` in the estate file, and let the server's owner set it",
+            todo="remove the setting from `spark.conf` in the estate file, and ask the server's owner to set it",
         ) from None
 
 
@@ -148,5 +148,5 @@ def refuse_without_jvm(remote: str | None, steps: Iterable[Step]) -> None:
             raise Refused(
                 f"this step cannot be done over Spark Connect: {why}",
                 where=f"{step.id} {step.parameters.get('table') or step.parameters.get('location')}",
-                todo="take `remote` out of the estate file, name a `master`, and plan again; nothing was changed",
+                todo="remove `remote` from the estate file, set a `master`, then plan again; nothing was changed",
             )

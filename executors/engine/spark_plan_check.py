@@ -37,5 +37,5 @@ def _unfit(spark: Spark, step: Step) -> tuple[str, str] | None:
         return None
     if not support.runs_on(spark.profile):
         there = " or ".join(sorted(support.builds))
-        return f"there is no {format_of(kind).title} for Spark {spark.profile}", f"use the profile {there}"
+        return f"{format_of(kind).title} does not support Spark {spark.profile}", f"use the profile {there}"
     return support.unfit(step, spark)

@@ -107,7 +107,7 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], stores: Colle
         raise RunError(
             f"Spark did not start: {type(error).__name__}",
             where=str(log),
-            todo="read that log, or run `pii-tracer doctor`; it says what is missing",
+            todo="read this log, or run `pii-tracer doctor` to see what is missing",
         ) from error
     spark.sparkContext.setLogLevel("ERROR")
     spark.conf.set(_OPENED, asked)
@@ -132,9 +132,9 @@ def ended(error: Exception) -> RunError | None:
     except subprocess.TimeoutExpired:
         return None
     return RunError(
-        "Spark has ended in the middle of the work: its Java process is gone",
+        "the Java process of Spark ended during the work",
         where=str(_log_file()),
-        todo="read the reason there, raise the memory if it ran out (`spark.driver.memory`), then `pii-tracer resume`",
+        todo="read the reason in this log, raise `spark.driver.memory` if memory ran out, then run `pii-tracer resume`",
     )
 
 
@@ -226,5 +226,8 @@ def fetch_jars(estate: Estate | None = None, *, stores: Collection[str] = ()) ->
         raise RunError(
             f"Spark did not start: {type(error).__name__}",
             where=str(log),
-            todo="read that log: `[NOT FOUND]` means a half-filled local Maven repository or no network",
+            todo=(
+                "read this log: `[NOT FOUND]` means that the local Maven repository is incomplete, or that there is "
+                "no network"
+            ),
         ) from error

@@ -47,7 +47,10 @@ def refuse_without_jars(classes: Iterable[str], packages: Sequence[str], exclude
         raise RunError(
             f"spark-submit was started without the jar of {', '.join(missing)}",
             where="spark-submit",
-            todo=f"start it with `--packages {','.join(packages)}{without}`, or put these jars on its class path",
+            todo=(
+                f"start spark-submit with `--packages {','.join(packages)}{without}`, or put these jars on the class "
+                "path"
+            ),
         )
 
 

@@ -78,7 +78,7 @@ def merged(settings: Iterable[Mapping[str, str]]) -> dict[str, str]:
         if clash:
             raise RunError(
                 f"two table formats want different values of {', '.join(clash)}",
-                todo="uninstall the package that brings one of them",
+                todo="uninstall one of the two packages",
             )
         found |= one
     return found
@@ -116,7 +116,7 @@ def installed_profile() -> Profile:
         if version.startswith(profile.name + "."):
             return profile
     raise RunError(
-        f"pyspark {version} was not tried", todo=f"install one of the versions {', '.join(PROFILES)} (docs/stack.md)"
+        f"pyspark {version} is not supported", todo=f"install one of the versions {', '.join(PROFILES)} (docs/stack.md)"
     )
 
 
@@ -128,7 +128,7 @@ def _version() -> str:
     try:
         return importlib.metadata.version("pyspark")
     except importlib.metadata.PackageNotFoundError:
-        raise RunError("pyspark is not installed", todo="pip install 'pii-tracer[spark]'") from None
+        raise RunError("pyspark is not installed", todo="run `pip install 'pii-tracer[spark]'`") from None
 
 
 def profile_of(name: str) -> Profile:
@@ -140,8 +140,11 @@ def profile_of(name: str) -> Profile:
     found = installed_profile()
     if found.name != name:
         raise RunError(
-            f"the estate file wants Spark {name} and pyspark {found.name} is installed",
+            f"the estate file requires Spark {name}, but pyspark {found.name} is installed",
             where="spark.profile",
-            todo="name the installed version in the estate file, or install the other one (docs/stack.md)",
+            todo=(
+                "write the installed version into the estate file, or install the version that the estate file names "
+                "(docs/stack.md)"
+            ),
         )
     return found

@@ -122,7 +122,11 @@ class SparkSupport:
         location = str(step.parameters.get("location"))
         name = self.sql_name(step.parameters.get("table"), location)
         if name is None:
-            raise RunError("the table has no name in the estate", where=location, todo="declare it in the estate file")
+            raise RunError(
+                "the estate file has no name for this table",
+                where=location,
+                todo="declare the table in the estate file",
+            )
         return both(ctx, name, step.parameters["sql"])
 
     def files_read(self, ctx: ExecutionContext, sharing: Sharers) -> set[str] | None:
@@ -142,5 +146,5 @@ class SparkSupport:
         raise RunError(
             f"{target.format} tables cannot be swept file by file yet",
             where=target.name,
-            todo="exempt it with a reason",
+            todo="exempt the table, with a reason",
         )

@@ -24,9 +24,9 @@ def read_by(ctx: ExecutionContext, sharing: Sharers) -> set[str]:
         told = [files for files in answers if files is not None]
         if not told:
             raise RunError(
-                "the files cannot be listed of a table that shares files with this one",
+                "the files of a table that shares files with this table cannot be listed",
                 where=str(other.get("table") or other.get("location")),
-                todo="install the package that brings its format, or leave this one out (`--only`)",
+                todo="install the package for the format of that table, or leave this table out of the plan (`--only`)",
             )
         found.update(*told)
     return found

@@ -30,7 +30,7 @@ Look = Callable[[Step, Copy | None], list[str]]
 def no_table(title: str, folder: AnyPlace) -> RunError:
     """The error where a step's table is not in its folder. title: of its format."""
     todo = "restore the table's folder, or plan again without the table"
-    return RunError(f"there is no {title} table", where=str(folder), todo=todo)
+    return RunError(f"this place has no {title} table", where=str(folder), todo=todo)
 
 
 class TableExecutor(ABC):

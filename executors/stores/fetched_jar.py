@@ -62,8 +62,10 @@ def fetched(jar: ClassifiedJar, profile: Profile, settings: str | None = None) -
             raise RunError(
                 f"the jar {jar.file} cannot be fetched: {type(error).__name__}",
                 where=str(folder),
-                todo="check the network or name a mirror (`spark.jars.ivySettings` in the estate file, `spark.conf`);"
-                " or put the jar into this folder",
+                todo=(
+                    "check the network, or set a mirror (`spark.jars.ivySettings` in the estate file, `spark.conf`); "
+                    "or put the jar into this folder"
+                ),
             ) from None
         finally:
             shutil.rmtree(fresh, ignore_errors=True)

@@ -52,7 +52,7 @@ def _refuse_refs(spark: SparkSession, changes: Sequence[Change]) -> None:
         raise RunError(
             "retention of branches and tags cannot be set over Spark Connect; no setting was changed",
             where=", ".join(refs),
-            todo="take `remote` out of the estate file and name a `master`",
+            todo="remove `remote` from the estate file, and set a `master`",
         )
 
 
@@ -72,7 +72,9 @@ def _sql_name(change: Change, name: str | None) -> str:
     if called is not None:
         return called
     raise RunError(
-        "the table has no name in a catalog of the estate", where=change.location, todo="declare it in the estate file"
+        "no catalog of the estate file has a name for this table",
+        where=change.location,
+        todo="declare the table in the estate file",
     )
 
 
@@ -82,8 +84,8 @@ def _set_ref(spark: SparkSession, change: Change, name: str | None) -> None:
     support = support_of(change.format)
     if not name or support is None:
         raise RunError(
-            "the table has no name in a catalog of the estate",
+            "no catalog of the estate file has a name for this table",
             where=change.location,
-            todo="declare it in the estate file",
+            todo="declare the table in the estate file",
         )
     support.set_reference(spark, name, change.ref.name, change.ref.field, int(change.new))

@@ -76,14 +76,16 @@ def sweep_table(
     except PiiTracerError as error:
         return told.model_copy(update={"failed": error.what})
     except Exception as error:  # an engine's words can quote data: only the kind of its error is told
-        return told.model_copy(update={"failed": f"the engine refused: {type(error).__name__}"})
+        return told.model_copy(update={"failed": f"the engine rejected the call: {type(error).__name__}"})
 
 
 def _sweep(spark: SparkSession, target: Target, store: Store, now: datetime) -> FormatSweep:
     support = support_of(target.format)
     if support is None:
         raise RunError(
-            f"no installed package sweeps {target.format} tables", where=target.name, todo="exempt it with a reason"
+            f"no installed package supports the sweep of {target.format} tables",
+            where=target.name,
+            todo="exempt the table, with a reason",
         )
     return support.sweep(spark, target, store, now)
 
@@ -103,7 +105,7 @@ def _propose(sweep: FormatSweep, listing: Listing) -> _Proposal:
             f"the engine would remove {counted(len(wanted), 'file')} that the table's"
             " metadata still references; nothing was removed",
             where=target.name,
-            todo="compare the inventory's paths with the table's",
+            todo="compare the inventory's paths with the paths in the table's metadata",
         )
     rows = listed.where(listed.path.isin(sorted(unneeded))) if len(unneeded) < 1000 else listed
     found = [Candidate(r["path"], r["length"], r["modificationTime"]) for r in rows.toLocalIterator()]
@@ -175,7 +177,8 @@ def _apply(sweep: FormatSweep, proposal: _Proposal, told: Swept) -> Swept:
     stuck = left.keys() - needed  # engines pass over what they may not remove, and say nothing
     if stuck:
         reason = (
-            f"{len(stuck)} of {counted(len(sizes), 'unneeded file')} could not be removed: check who may write there"
+            f"{len(stuck)} of {counted(len(sizes), 'unneeded file')} could not be removed: check the rights to delete "
+            "them"
         )
         return made.model_copy(update={"failed": reason})
     return made
@@ -192,7 +195,7 @@ def _intact(sweep: FormatSweep, needed: Collection[str], removed: Collection[str
         raise RunError(
             f"{counted(len(missing), 'file')} referenced by the table cannot be found after the sweep",
             where=sweep.target.name,
-            todo="stop sweeping, and restore them from the bucket's versions or a backup",
+            todo="stop the sweeps, and restore these files from the bucket's versions or a backup",
         )
 
 
@@ -212,22 +215,23 @@ def _listed(sweep: FormatSweep, listing: Listing) -> DataFrame:
     relative = rows.path.substr(len(str(target.location)) + 2, 1_000_000)
     if inside.isEmpty():
         raise RunError(
-            "the inventory lists no file of this table. It may cover another bucket, or write paths differently",
+            "the inventory lists no file of this table. It may belong to a different bucket, or write paths "
+            "differently",
             where=target.name,
-            todo="name the prefix to replace with --map",
+            todo="give the prefix to replace with --map",
         )
     if not inside.where(relative.rlike(_others(target.format))).isEmpty():
         raise RunError(
-            "the inventory names another table's metadata inside this table's folder: its files would be treated as"
-            " orphans",
+            "the inventory has metadata of a different table inside this table's folder: a sweep would remove files "
+            "of that table as orphans",
             where=target.name,
             todo="move one of the two tables",
         )
     if not sweep.store.local and inside.where(relative.rlike(_own(target.format))).isEmpty():
         raise RunError(
-            "the inventory lists nothing of this table's metadata, so it cannot show other tables in the folder",
+            "the inventory lists no metadata of this table, so other tables in the folder could be missing, too",
             where=target.name,
-            todo="use an inventory of everything below the table's folder",
+            todo="use an inventory of the table's whole folder",
         )
     # neither hidden files nor names that Spark would fold into others (`..`, `//`)
     inside = inside.where(~relative.rlike(r"(^|/)[./]"))

@@ -47,9 +47,9 @@ def remedy(code: str, rights: str) -> str:
     if code.startswith("Expired") or code in _INVALID:
         return ": its credentials are not valid, or not any more; get new ones and run the command again"
     if "Throttl" in code or code in ("RequestLimitExceeded", "SlowDown"):
-        return ": AWS takes no more requests now; run the command again later"
+        return ": AWS rejects requests because there are too many; run the command again later"
     if code == "OtherKindOfBucket":
         return ": it is a table bucket or a directory bucket, to which no request is sent"
     if code in _FAILED or (code.isdigit() and code.startswith("5")):
-        return ": the server does not answer this call, so rights change nothing; ask who runs it why"
+        return ": the server does not answer this call, and rights are not the cause; ask its administrator"
     return ""

@@ -75,7 +75,7 @@ class Readings:
         elif isinstance(error, PiiTracerError):
             raise error
         else:  # its text may quote rows
-            reason = f"reading it failed with an unexpected {type(error).__name__}; look at its files and metadata"
+            reason = f"a read failed with an unexpected {type(error).__name__}; check the files and the metadata"
         self._noted.setdefault((dataset, place, reason), {}).update({without: None} if without else {})
 
 

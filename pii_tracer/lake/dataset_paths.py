@@ -226,9 +226,9 @@ class EstatePaths:
             self.checked(path)
         elif not self._is_inside(path):
             raise EstateError(
-                "the file lies outside the estate's places in its store",
+                "the file is outside of the estate's places in its store",
                 where=str(path),
-                todo="add its folder to `roots`",
+                todo="add the file's folder to `roots`",
             )
 
     def _is_inside(self, path: RemotePath) -> bool:
@@ -248,9 +248,9 @@ class EstatePaths:
         """
         if not self.inside(path):
             raise EstateError(
-                "the path lies outside the estate's roots",
+                "the path is outside of the estate's roots",
                 where=str(path),
-                todo="add its root to `roots` in the estate file, or correct the path",
+                todo="add the folder to `roots` in the estate file, or correct the path",
             )
         return path.resolve()
 

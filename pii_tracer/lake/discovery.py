@@ -92,8 +92,8 @@ def _around_tables(walk: Walk) -> list[InventoryGap]:
         gap(
             walk.paths.dataset_of(folder),
             GapKind.FOLDER_AROUND_TABLES,
-            "data files lie beside tables in one folder: to write them again could break the tables. Move them into a"
-            " folder of their own",
+            "a folder contains data files in addition to tables: a rewrite of these files could break the tables. "
+            "Move the files into a separate folder",
             str(folder),
         )
         for folder in sorted(walk.folders)
@@ -105,8 +105,8 @@ def _histories(paths: EstatePaths, states: Sequence[TableState]) -> list[Invento
     """Tables under `keep_history` that are none whose history stays: their snapshots would be expired after all."""
     kept = {state.table for state in states if state.kept_history is not None}
     reason = (
-        "`keep_history` names this table, and no table on this machine whose history can stay has the name: correct"
-        " it, or take it out. A table in a store has its snapshots expired"
+        "`keep_history` names this table, but no table on this machine with a history that can be kept has this "
+        "name. Correct the name, or remove it from `keep_history`. (Snapshots of tables in stores always expire.)"
     )
     return [gap(None, GapKind.KEEP_HISTORY, reason, name) for name in paths.kept_histories if name not in kept]
 
@@ -167,7 +167,7 @@ def _declared(paths: EstatePaths, found: Sequence[Found], walk: Walk) -> list[In
     gaps = []
     for location, table in paths.declared.items():
         if not paths.inside(location):
-            reason = f"the declared table {table.name} lies outside the estate's roots and was not read"
+            reason = f"the declared table {table.name} is outside of the estate's roots, and was not read"
             gaps.append(gap(None, GapKind.OUTSIDE_ROOTS, reason, str(location)))
             continue
         dataset = paths.dataset_of(location)
@@ -176,7 +176,7 @@ def _declared(paths: EstatePaths, found: Sequence[Found], walk: Walk) -> list[In
             reason = f"the declared table {table.name} does not exist"
             gaps.append(gap(dataset, GapKind.MISSING_TABLE, reason, str(location)))
         elif state is not None and state.format is not table.format:
-            reason = f"{table.name} is declared as {table.format} and holds {state.format}"
+            reason = f"{table.name} is declared as {table.format}, but contains {state.format}"
             gaps.append(gap(dataset, GapKind.FORMAT_MISMATCH, reason, str(location)))
     return gaps
 
@@ -192,12 +192,12 @@ def _registered(paths: EstatePaths, found: Sequence[Found], walk: Walk) -> list[
             reason = f"the registered table {title} does not exist"
             gaps.append(gap(dataset, GapKind.MISSING_TABLE, reason, str(location)))
         elif state is not None and state.format is not table.format:
-            reason = f"{title} is registered as {table.format} and holds {state.format}"
+            reason = f"{title} is registered as {table.format}, but contains {state.format}"
             gaps.append(gap(dataset, GapKind.FORMAT_MISMATCH, reason, str(location)))
         elif table.metadata and (location in paths.declared or paths.hadoop_name(location)):
             other = paths.declared[location].name if location in paths.declared else paths.hadoop_name(location)
-            reason = f"{title} is also known as {other}: erasing it by one name breaks it under the other"
+            reason = f"{title} is also known as {other}: an erasure under one name breaks the table under the other"
             gaps.append(
-                gap(dataset, GapKind.REGISTERED_TWICE, reason + "; drop all but one registration", str(location))
+                gap(dataset, GapKind.REGISTERED_TWICE, reason + "; drop all registrations except one", str(location))
             )
     return gaps

@@ -28,8 +28,8 @@ def others() -> str:
     declared = "".join(f"{one.title}, " for one in _tables(NamedBy.ESTATE_FILE))
     registered = ", ".join(one.title for one in _tables(NamedBy.CATALOG))
     return (
-        f"a table is erased there only if the estate file declares it ({declared}and folders of Parquet, ORC, Avro, CSV"
-        f" or JSON) or a catalog names it (these, and {registered})"
+        f"a plan erases a table there only if the estate file declares it ({declared}and folders of Parquet, ORC, "
+        f"Avro, CSV or JSON) or a catalog names it (these, and {registered})"
     )
 
 
@@ -39,7 +39,9 @@ def _unnamed(kind: Format | None) -> str:
         return others()
     if by is NamedBy.CATALOG:
         return _unregistered(format_of(kind))
-    return "nobody names it, and a table elsewhere may read its files: only its owner knows whether one does"
+    return (
+        "no catalog or declaration names this table, and a table in a different place may read its files: ask its owner"
+    )
 
 
 def _tables(by: NamedBy) -> list[TableFormat]:
@@ -94,7 +96,8 @@ def lake_tables(
 
 def _unregistered(kind: TableFormat) -> str:
     return (
-        f"{kind.title} tables are erased there when a catalog names them, not when they are declared: add their catalog"
+        f"{kind.title} tables are erased there only if a catalog names them; a declaration is not enough: add their "
+        "catalog"
     )
 
 
@@ -154,7 +157,7 @@ def _of_two_formats(tables: Sequence[RemoteTable]) -> dict[str, str]:
         if table.format is not None:
             told.setdefault(str(table.location), {})[table.format] = _title(table)
     return {
-        location: "it is named as a table of two formats: "
+        location: "it is registered or declared as a table of two formats: "
         + ", ".join(f"{title} ({kind})" for kind, title in sorted(kinds.items()))
         for location, kinds in told.items()
         if len(kinds) > 1

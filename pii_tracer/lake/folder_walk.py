@@ -37,7 +37,7 @@ class Walk:
         for path in self.hidden:
             if not places.intersection(path.parents):
                 reason = (
-                    "a hidden place outside every table holds something; engines skip it, and nothing here reads it"
+                    "a hidden folder or file outside of every table; engines skip it, and the tool does not read it"
                 )
                 self._gap(GapKind.HIDDEN_DATA, reason, path)
 
@@ -55,7 +55,7 @@ class Walk:
             )
             return
         except Exception as error:  # a format's adapter looked at it
-            self._gap(GapKind.UNREADABLE, f"what it is cannot be read: {type(error).__name__}", path)
+            self._gap(GapKind.UNREADABLE, f"its kind cannot be read: {type(error).__name__}", path)
             return
         if reader:
             self.tables[path] = reader
@@ -70,22 +70,22 @@ class Walk:
             except OSError as error:
                 self._gap(
                     GapKind.UNREADABLE,
-                    f"it cannot be looked at: {error.strerror or type(error).__name__}",
+                    f"it cannot be read: {error.strerror or type(error).__name__}",
                     path / entry.name,
                 )
 
     def _view(self, path: Path, called: str) -> None:
         """A view has a folder and metadata like a table, and no rows; the text of its query may name a person."""
         for file in (p for p in self._below(path) if p.is_file()):
-            reason = f"the metadata of {called} cannot be read; it may name a person"
+            reason = f"the metadata of {called} cannot be read, and may name a person"
             self._gap(GapKind.UNKNOWN_FILE, reason, file)
 
     def _entry(self, child: Path, entry: os.DirEntry[str], folder: Path, owner: Path | None) -> None:
         if not _writable(entry.name):
-            reason = "its name is not valid UTF-8, so no plan can name it: rename it"
+            reason = "its name is not valid UTF-8, so a plan cannot contain its name: rename it"
             self._gap(GapKind.UNREADABLE, reason, child)
         elif entry.is_symlink() and (not self.paths.inside(child) or not child.exists()):
-            reason = "a symbolic link leads outside the estate's roots, or nowhere"
+            reason = "a symbolic link has a target outside of the estate's roots, or no target"
             self._gap(GapKind.OUTSIDE_LINK, reason, child)
         elif entry.is_symlink() and entry.is_dir():
             return  # what it leads to is met at its own place
@@ -100,7 +100,10 @@ class Walk:
         """By the folder's markers; a table whose metadata lies elsewhere is known by its catalog alone."""
         found = _markers(path)
         if len(found) > 1:
-            reason = "the folder is a table of more than one format: erasing it as one leaves or breaks the other"
+            reason = (
+                "the folder is a table of more than one format: an erasure in one format breaks the other, or leaves "
+                "its data"
+            )
             self._gap(GapKind.TWO_FORMATS, reason, path)
         registered = self.paths.registered_at(path)
         if not found and registered and registered.metadata:
@@ -114,7 +117,10 @@ class Walk:
                 if inner == [checkpoint_state] and any(part[0] in "_." for part in folder.relative_to(table).parts):
                     self.tables[folder] = checkpoint_state  # sweeps of every format pass over hidden folders
                     continue
-                reason = "a table lies inside the folder of another one, whose sweep would remove its files: move it"
+                reason = (
+                    "a table is inside the folder of a different table, whose sweep would remove its files: move the "
+                    "inner table"
+                )
                 self._gap(GapKind.NESTED_TABLE, reason, folder)
 
     def _folder(self, child: Path, name: str, owner: Path | None) -> None:
@@ -124,7 +130,7 @@ class Walk:
             return
         files = self._below(child)
         if any(data_file(p) for p in files if p.is_file() and not p.is_symlink()):
-            reason = "a hidden folder that belongs to no table holds data files; engines skip it"
+            reason = "a hidden folder that belongs to no table contains data files; engines skip it"
             self._gap(GapKind.HIDDEN_DATA, reason, child)
         elif any(_holds(p) for p in files):
             self.hidden.append(child)
@@ -156,12 +162,12 @@ class Walk:
             self._gap(GapKind.UNREADABLE, f"the file cannot be read: {error.strerror or type(error).__name__}", path)
             return
         if found and (table := self.paths.opaque_at(path)):
-            reason = f"a file of {table}, which cannot be read as a plain one; it may hold a person"
+            reason = f"a file of {table}, which the tool cannot read as a plain file, and which may contain a person"
             self._gap(GapKind.UNKNOWN_FILE, reason, path)
         elif found:
             self.folders.setdefault(owner, []).append(found)
         elif path.stat().st_size:
-            reason = "a file of no known format lies outside every table; it may hold a person"
+            reason = "a file of an unknown format is outside of every table, and may contain a person"
             self._gap(GapKind.UNKNOWN_FILE, reason, path)
 
     def _gap(self, kind: GapKind, reason: str, path: Path) -> None:

@@ -70,7 +70,7 @@ def _careless(state: TableState, others: Sequence[TableState], moved: set[str]) 
     if not others or not risky:
         return ()
     names = ", ".join(sorted(s.table or s.location for s in others))
-    reason = f"files of this table belong to other tables as well ({names}), and erasing from one breaks the other"
+    reason = f"files of this table also belong to other tables ({names}), and an erasure in one table breaks the others"
     return (
         gap(
             state.dataset,
@@ -88,7 +88,7 @@ def _unowned(state: TableState, by_location: Mapping[Path, Found]) -> tuple[Inve
     if not lost:
         return ()
     reason = (
-        f"{counted(len(lost), 'file of the table lies', 'files of the table lie')} outside its"
-        " folder and belong to no table or folder of this estate"
+        f"{counted(len(lost), 'file of the table is', 'files of the table are')} outside of its folder, and in no "
+        "table or folder of this estate"
     )
     return (gap(state.dataset, GapKind.EXTERNAL_FILES, reason, lost[0], lost),)

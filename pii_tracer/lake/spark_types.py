@@ -49,7 +49,7 @@ def spark_type(node: Any) -> str:
         return f"map<{spark_type(node['keyType'])},{spark_type(node['valueType'])}>"
     if kind == "udt":
         return spark_type(node["sqlType"])
-    raise EstateError(f"the schema holds a type that is not known: {kind}", todo="use a newer pii-tracer")
+    raise EstateError(f"the schema contains an unknown type: {kind}", todo="install a newer pii-tracer")
 
 
 def spark_columns(schema: dict[str, Any]) -> tuple[Column, ...]:

@@ -220,7 +220,7 @@ def _left_out(sources: LineageSources, base: Path) -> Iterator[SourceRead]:
         for place in places:
             other = len(files_of(base / place)) - len(read(base / place))
             if other:
-                yield SourceRead(place, other, "files with other endings, which were not read")
+                yield SourceRead(place, other, "files with unknown endings, which were not read")
 
 
 def _learn(ledger: Ledger, events: Events, given: Given) -> None:

@@ -193,9 +193,14 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     plan = proven.loaded.plan
     digests = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
     if torn or digests != {proven.loaded.digest}:
-        raise ProofError("the journal is torn or of another plan", todo="resume the run, then attest")
+        raise ProofError(
+            "the journal is damaged, or belongs to a different plan",
+            todo="run `pii-tracer resume`, then `pii-tracer attest`",
+        )
     if len({request.id for request in plan.requests}) != len(plan.requests):
-        raise ProofError("two requests of the plan have one id", todo="plan again, each request with an id of its own")
+        raise ProofError(
+            "two requests of the plan have the same id", todo="give each request a different id, then plan again"
+        )
     still = {item.request for item in proven.still}
     left_of = {item.subject for item in proven.still}
     if proven.residue or all(request.id in still for request in plan.requests):
@@ -205,7 +210,7 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
         )
     if not left_in(records) <= left_of or any(r.subject in left_of and r.id not in still for r in plan.requests):
         raise ProofError(
-            "something is left of a person whose request would be attested",
+            "data is left of a person whose request would be attested",
             todo="make a new plan for the residue that the run's report lists",
         )
     if proven.others.rows_lost or proven.others.changed:
@@ -215,14 +220,16 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     left = open_steps(plan, records)
     if left:
         raise ProofError(
-            f"{counted(len(left), 'step is', 'steps are')} open, first {left[0]}", todo="resume the run, then attest"
+            f"{counted(len(left), 'step is', 'steps are')} open, first {left[0]}",
+            todo="run `pii-tracer resume`, then `pii-tracer attest`",
         )
     if records[-1].kind is not Kind.RUN_FINISHED or records[-1].facts.get("state") != "complete":
-        raise ProofError("the run has not finished", todo="resume the run, then attest")
+        raise ProofError("the run has not finished", todo="run `pii-tracer resume`, then `pii-tracer attest`")
     blocked = [copy.id for copy in plan.copies if copy.strategy is Strategy.BLOCKED]
     if blocked:
         raise ProofError(
-            f"{counted(len(blocked), 'copy is', 'copies are')} blocked, first {blocked[0]}", todo="plan them again"
+            f"{counted(len(blocked), 'copy is', 'copies are')} blocked, first {blocked[0]}",
+            todo="remove the cause for each blocked copy, then plan again",
         )
     unseen = [copy.id for copy in to_be_seen(plan) if copy.id not in proven.clean]
     if unseen:  # whatever the plan's steps were: nobody attests what nobody looked at
@@ -231,11 +238,14 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
             todo="make a new plan for the copies that the report calls unverified",
         )
     if not plan.complete:
-        raise ProofError("the plan is not the whole erasure: it leaves copies out", todo="plan the others, too")
+        raise ProofError(
+            "the plan leaves copies out, so it is not a complete erasure",
+            todo="make a plan for the copies that were left out",
+        )
     if not proven.scope:
-        raise ProofError("the verifier's scope is empty: nothing was looked at", todo="verify, then attest")
+        raise ProofError("the scope is empty: nothing was verified", todo="run `pii-tracer verify`, then attest")
     if not proven.approvals:
-        raise ProofError("there is no approval to attest", todo="attest with the approvals of the run")
+        raise ProofError("the run has no approval to attest", todo="run `pii-tracer attest` with the approvals")
 
 
 def _predicate(

@@ -72,23 +72,23 @@ def check_position(said: Mapping[str, Any]) -> list[str]:
         return (
             []
             if previous is None and root == merkle_tree.root([])
-            else ["the attestation says that the log is empty, and it is not"]
+            else ["the attestation states that the log is empty, but it is not"]
         )
     line = canonical({"attestation": previous["attestation"], "plan": previous["plan"]})
     before, path = bytes.fromhex(previous["root"]), [bytes.fromhex(node) for node in previous["consistency"]]
     found = []
     if previous["size"] != size - 1:
-        found.append("the attestation before this one is at another place of the log")
+        found.append("the previous attestation is at a different place in the log")
     inclusion = [bytes.fromhex(node) for node in previous["inclusion"]]
     if not merkle_tree.verify_inclusion(merkle_tree.leaf_hash(line), size - 1, size, inclusion, root):
-        found.append("the attestation before this one is not in the log's tree")
+        found.append("the previous attestation is not in the log's tree")
     grown = (
         before == merkle_tree.root([])
         if size == 1
         else merkle_tree.verify_consistency(size - 1, size, before, root, path)
     )
     if not grown:
-        found.append("the log does not extend the previous one: something in it was changed or removed")
+        found.append("the log does not extend the previous log: lines were changed or removed")
     return found
 
 
@@ -96,11 +96,11 @@ def check_previous(said: Mapping[str, Any], envelope: bytes, before: Mapping[str
     """Whether an attestation (its envelope, and what it says about the log) is the one before `said`'s."""
     previous = said["previous"]
     if previous is None:
-        return ["an attestation before this one was given, and this one says that it is the first"]
+        return ["a previous attestation was given, but this attestation states that it is the first"]
     if digest_of(envelope) != previous["attestation"]:
-        return ["the attestation given is not the previous one (give that one, or the whole log)"]
+        return ["the given attestation is not the previous one (give the previous one, or the whole log)"]
     if (before["size"], before["root"]) != (previous["size"], previous["root"]):
-        return ["this attestation has another history of the log than the previous one"]
+        return ["the history of the log in this attestation differs from the previous one"]
     return []
 
 
@@ -110,18 +110,18 @@ def check_log(said: Mapping[str, Any], envelope: bytes, log: bytes) -> list[str]
     lines = split_lines(log) if log else []
     size = int(said["size"])
     if len(lines) <= size:
-        return ["the log ends before this attestation: its end was cut off"]
+        return ["the log ends before this attestation: lines at its end were removed"]
     found = []
     if merkle_tree.root([merkle_tree.leaf_hash(line) for line in lines[:size]]).hex() != said["root"]:
-        found.append("the log before this attestation is not the one that it covers")
+        found.append("the log before this attestation differs from the log that it covers")
     stands = canonical_object(lines[size])
     if stands is None or stands.get("attestation") != digest_of(envelope):
-        found.append("another attestation is in the log where this one must be")
+        found.append("the log has a different attestation at the position of this one")
     after = lines[size + 1 :] if whole(log) else lines[size + 1 : -1]  # a torn line was never told to stand
     if not all(map(_is_line, after)):
         found.append("a line after this attestation does not belong to a log")
     elif stands is not None and any(stands.get("plan") == (canonical_object(line) or {})["plan"] for line in after):
-        found.append("the run was attested again after this, and the later attestation counts")
+        found.append("the run was attested again later: use the later attestation")
     return found
 
 

@@ -82,7 +82,7 @@ def verify_attestation(
     try:
         check.run()
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, PiiTracerError):
-        check.find(Check.FORM, "the attestation or its evidence does not have the form it must have")
+        check.find(Check.FORM, "the attestation or its evidence does not have a valid form")
     return Report(tuple(check.found), tuple(check.notes), check.about)
 
 
@@ -200,13 +200,13 @@ class _Check:
         if data is None:
             return None
         if digest_of(data) != self.claims["plan"]["digest"]:
-            self.find(Check.PLAN, "the plan has other bytes")
+            self.find(Check.PLAN, "the bytes of the plan differ from the attested ones")
             return None
         plan = parse_plan(data, "plan.json").plan
         if requests is not None:
             planned = {(request.id, request.subject, request.law) for request in plan.requests}
             known = bool(requests) and all((leaf.id, leaf.subject, leaf.law) in planned for leaf in requests)
-            self.expect(known, Check.PLAN, "the attestation is about another request than the plan")
+            self.expect(known, Check.PLAN, "the attestation concerns a different request than the plan")
         attested = {step["id"] for step in self.claims["steps"]}
         left = sum(step.id not in attested for step in plan.steps)
         self.expect(
@@ -223,18 +223,20 @@ class _Check:
         head = records[-1].hash if records else ""
         claimed = self.claims["journal"]
         complete = not torn and head == claimed["head"] and len(records) == claimed["records"]
-        self.expect(complete, Check.JOURNAL, "the journal does not end where the attestation says")
+        self.expect(complete, Check.JOURNAL, "the journal does not end at the attested position")
         digests = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
-        self.expect(digests == {self.claims["plan"]["digest"]}, Check.JOURNAL, "the journal is of another plan")
+        self.expect(
+            digests == {self.claims["plan"]["digest"]}, Check.JOURNAL, "the journal belongs to a different plan"
+        )
         verified = {r.hash: r.facts for r in records if r.kind is Kind.STEP_VERIFIED}
         results = {r.facts.get("step"): r.facts for r in records if r.kind is Kind.STEP_RESULT}
         for step in self.claims["steps"]:
             record = verified.get(step["record"], {})
             said = record.get("step") == step["id"]
-            self.expect(said, Check.JOURNAL, f"the journal does not say that step {step['id']} was verified")
+            self.expect(said, Check.JOURNAL, f"the journal does not show that step {step['id']} was verified")
             told = (record.get("facts", {}), results.get(step["id"], {}).get("facts", {}))
             same = not said or told == (step["seen"], step["result"])
-            self.expect(same, Check.JOURNAL, f"the journal says something else of what step {step['id']} did")
+            self.expect(same, Check.JOURNAL, f"the journal shows a different result of step {step['id']}")
         if plan is not None:
             left = open_steps(plan, records)
             self.expect(
@@ -246,11 +248,11 @@ class _Check:
 
     def _leaves(self, lines: list[bytes], data: bytes, plan: ErasurePlan | None) -> None:
         claimed = self.claims["merkle"]
-        self.expect(whole(data), Check.INCLUSION, "the last leaf is cut off")
+        self.expect(whole(data), Check.INCLUSION, "the last leaf is truncated")
         hashes = [merkle_tree.leaf_hash(line) for line in lines]
-        self.expect(len(lines) == claimed["leaves"], Check.INCLUSION, "the number of leaves is another")
+        self.expect(len(lines) == claimed["leaves"], Check.INCLUSION, "the number of leaves differs")
         self.expect(
-            merkle_tree.root(hashes).hex() == claimed["root"], Check.INCLUSION, "the leaves do not give the root"
+            merkle_tree.root(hashes).hex() == claimed["root"], Check.INCLUSION, "the leaves do not match the root"
         )
         bodies = bodies_in(data)
         in_leaves = {(b.get("step"), b.get("record")) for b in bodies if b.get("kind") == "step"}
@@ -272,10 +274,10 @@ class _Check:
     def _scope(self, lines: list[bytes], data: bytes) -> None:
         claimed = self.claims["scope"]
         same = lines_digest(lines) == claimed["digest"] and whole(data)
-        self.expect(same, Check.SCOPE, "the scope is not the one that was scanned")
-        self.expect(len(lines) == claimed["files"], Check.SCOPE, "the number of files in scope is another")
+        self.expect(same, Check.SCOPE, "the scope differs from the scanned scope")
+        self.expect(len(lines) == claimed["files"], Check.SCOPE, "the number of files in scope differs")
         # no byte, and a line end alone, are one empty line
-        self.expect(any(lines), Check.SCOPE, "the scope is empty: nothing was looked at")
+        self.expect(any(lines), Check.SCOPE, "the scope is empty: nothing was verified")
 
     def _approvals(self) -> None:
         for number, claimed in enumerate(self.claims["approvals"]):
@@ -289,7 +291,7 @@ class _Check:
 
     def _approval(self, name: str, data: bytes, claimed: str) -> None:
         if digest_of(data) != claimed:
-            self.find(Check.APPROVAL, f"{name} has other bytes than attested")
+            self.find(Check.APPROVAL, f"the bytes of {name} differ from the attested ones")
             return
         try:
             opened = dsse.unseal(data, self.given.approvers or ())
@@ -299,7 +301,7 @@ class _Check:
         digests = [subject["digest"] for subject in opened.statement["subject"]]
         of_plan = digests == [{"sha256": self.claims["plan"]["digest"].removeprefix("sha256:")}]
         is_approval = opened.statement["predicateType"] == approval.PREDICATE_TYPE
-        self.expect(of_plan and is_approval, Check.APPROVAL, f"{name} approves something else")
+        self.expect(of_plan and is_approval, Check.APPROVAL, f"{name} approves a different plan")
         if not opened.claimed:
             self.notes.append(f"{name} is not signed: the estate is local")
         if self.given.approvers is not None:
@@ -319,7 +321,7 @@ class _Check:
             elif len(there) < len(wanted):
                 self.find(Check.MISSING, f"the evidence lacks the confirmation of step {step}")
             else:
-                self.find(Check.CONFIRMATION, f"the confirmation of step {step} has other bytes than attested")
+                self.find(Check.CONFIRMATION, f"the confirmation of step {step} differs from the attested bytes")
 
     def _confirmation(self, step: str, data: bytes) -> None:
         try:
@@ -332,7 +334,7 @@ class _Check:
         is_word = opened.statement["predicateType"] == manual_step_confirmation.PREDICATE_TYPE
         of_step = opened.statement["predicate"]["step"] == step
         about = of_plan and is_word and of_step
-        self.expect(about, Check.CONFIRMATION, f"the confirmation of step {step} is about something else")
+        self.expect(about, Check.CONFIRMATION, f"the confirmation of step {step} concerns a different step or plan")
         if self.given.approvers is not None:
             known = bool(opened.keyids)
             self.expect(known, Check.CONFIRMATION, f"the confirmation of step {step} is not signed by a known person")
@@ -354,7 +356,7 @@ class _Check:
         if extra:
             first, more = ", ".join(extra[:_NAMED]), len(extra) - _NAMED
             named = first + (f" and {more} more" if more > 0 else "")
-            self.find(Check.EXTRA, f"the evidence holds what the attestation does not know: {named}")
+            self.find(Check.EXTRA, f"the evidence contains files that the attestation does not list: {named}")
         self.expect(not unlisted, Check.EXTRA, f"{counted(len(unlisted), 'folder')} of the evidence cannot be listed")
 
     def _history(self) -> None:
@@ -365,25 +367,25 @@ class _Check:
         if self.given.previous is not None:
             before = open_envelope(self.given.previous, self.trusted)
             if isinstance(before, ProofFinding):
-                wrong.append(f"the attestation before this one: {before.message}")
+                wrong.append(f"the previous attestation: {before.message}")
             else:
                 wrong += attestation_log.check_previous(said, self.given.previous, before["predicate"]["log"])
         elif said["previous"] is not None:
             self.notes.append(
-                f"not checked: the attestation before this one, of {said['previous']['plan']} (it was not given)"
+                f"not checked: the previous attestation, of {said['previous']['plan']} (it was not given)"
             )
         if self.given.log is None:
-            self.notes.append("not checked: what was attested after this (the log of attestations was not given)")
+            self.notes.append("not checked: later attestations (the log of attestations was not given)")
         for message in wrong:
             self.find(Check.CONSISTENCY, message)
 
     def _stamp(self) -> None:
         authority = self.claims["timestamp"]["authority"]
         if authority is None:
-            self.expect(not self.given.authority, Check.TIMESTAMP, "the attestation says that nobody stamped it")
+            self.expect(not self.given.authority, Check.TIMESTAMP, "the attestation states that it has no time stamp")
             self.notes.append("not checked: when it was signed (no time stamp authority was asked)")
         elif self.given.stamp is None:
-            self.find(Check.MISSING, "the attestation says that it was stamped, and the time stamp is missing")
+            self.find(Check.MISSING, "the attestation states that it has a time stamp, but the time stamp is missing")
         elif not self.given.authority:
             self.notes.append("not checked: the time stamp (the authority's certificate was not given)")
         else:

@@ -60,7 +60,9 @@ class KmsSigner:
             self.public.verify(signature, message, ECDSA(SHA256()))
         except InvalidSignature:
             raise ProofError(
-                "AWS KMS signed with another key than it showed", where=self.key_id, todo="`pii-tracer resume`"
+                "AWS KMS signed with a key that differs from the public key that it returned",
+                where=self.key_id,
+                todo="run `pii-tracer resume`",
             ) from None
         return signature
 
@@ -113,7 +115,9 @@ def _from_file(path: Path, local: bool) -> Ed25519PrivateKey:
     if not path.exists():
         if not local:
             raise ProofError(
-                "there is no key to attest with", where=str(path), todo="put the estate's Ed25519 key there"
+                "the estate has no key for attestations",
+                where=str(path),
+                todo="put the estate's Ed25519 key into this file",
             )
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         generate(path)
@@ -147,5 +151,7 @@ def _kms(settings: KmsKey) -> KmsSigner:
 
 
 def _asked(call: Callable[[], Any], key_id: str) -> Any:
-    todo = "grant kms:GetPublicKey and kms:Sign, enable the key; nothing was attested yet: `pii-tracer resume`"
+    todo = (
+        "grant kms:GetPublicKey and kms:Sign, enable the key; then run `pii-tracer resume` (nothing was attested yet)"
+    )
     return asked(call, "AWS KMS", where=key_id, todo=todo)

@@ -108,8 +108,8 @@ def open_envelope(attestation: bytes, trusted: Sequence[dsse.PublicKey]) -> Mapp
     if not opened.keyids:
         signers = {s.get("keyid") for s in json_object(attestation)["signatures"]}
         if signers & {dsse.keyid(key) for key in trusted}:
-            return ProofFinding(Check.SIGNATURE, "the signature does not hold: the attestation was changed")
-        return ProofFinding(Check.FOREIGN_KEY, "the attestation is not signed by a key that was given")
+            return ProofFinding(Check.SIGNATURE, "the signature is not valid: the attestation was changed")
+        return ProofFinding(Check.FOREIGN_KEY, "the attestation is not signed with one of the given keys")
     if opened.statement["predicateType"] != PREDICATE_TYPE:
         return ProofFinding(Check.PREDICATE_VERSION, "this version does not know the attestation's predicate type")
     return opened.statement

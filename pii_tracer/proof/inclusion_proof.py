@@ -51,7 +51,9 @@ def prove(
     tree = merkle_tree.Tree(merkle_tree.leaf_hash(line) for line in lines)
     claimed = _claimed(attestation)
     if (claimed.get("root"), claimed.get("leaves")) != (tree.root.hex(), len(lines)):
-        raise ProofError("the leaves are not those of this attestation", todo="use the evidence as it was written")
+        raise ProofError(
+            "the evidence does not belong to this attestation", todo="use the unchanged evidence file of this run"
+        )
     bodies = [canonical_object(line) or {} for line in lines]
     if index is not None:
         found = [index] if 0 <= index < len(lines) else []
@@ -59,8 +61,8 @@ def prove(
         found = [i for i, body in enumerate(bodies) if _is(body, uri, step)]
     if len(found) != 1:
         raise ProofError(
-            f"{counted(len(found), 'leaf is', 'leaves are')} about that" if found else "no leaf is about that",
-            todo="name an object with its version (`s3://bucket/key?versionId=…`), a step, or a leaf's number",
+            f"{counted(len(found), 'leaf is', 'leaves are')} about that" if found else "no leaf has this name",
+            todo="give an object with its version (`s3://bucket/key?versionId=…`), a step, or a leaf's number",
         )
     return ObjectProof(
         format_version=1,
@@ -84,9 +86,9 @@ def verify_object(proof: bytes, attestation: bytes, trusted: Sequence[dsse.Publi
         claimed = opened["predicate"]["merkle"]
         root, size = bytes.fromhex(claimed["root"]), claimed["leaves"]
     except (ValidationError, ValueError, KeyError, TypeError, RecursionError):
-        return (ProofFinding(Check.FORM, "this is not a proof of an object"),)
+        return (ProofFinding(Check.FORM, "the file is not a proof of an object"),)
     if told.attestation != digest_of(attestation):
-        return (ProofFinding(Check.INCLUSION, "the proof is about another attestation"),)
+        return (ProofFinding(Check.INCLUSION, "the proof belongs to a different attestation"),)
     if told.tree_size != size or not merkle_tree.verify_inclusion(leaf, told.index, size, path, root):
         return (ProofFinding(Check.INCLUSION, "the leaf is not in the attestation's tree"),)
     return ()
@@ -96,7 +98,9 @@ def _claimed(attestation: bytes) -> dict[str, Any]:
     try:
         claimed = dsse.unseal(attestation, ()).statement["predicate"]["merkle"]
     except (ReviewError, KeyError) as error:
-        raise ProofError("this file is not an attestation", todo="name the run's attestation.json") from error
+        raise ProofError(
+            "this file is not an attestation", todo="give the path of the run's attestation.json"
+        ) from error
     return dict(claimed)
 
 

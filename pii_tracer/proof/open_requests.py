@@ -68,15 +68,15 @@ def wrong_about_open(
     persons = {item.subject for item in still}
     mine = {request for request, subject in answered.items() if subject in persons}
     if mine != {item.request for item in still} or any(answered.get(i.request) != i.subject for i in still):
-        yield "the open requests in the leaves are not those of the plan for these persons"
+        yield "the open requests in the leaves differ from the plan's requests for these persons"
     if claims.get(OPEN, {"requests": 0}) != {"requests": len(mine)}:
         yield "the attestation and its leaves do not have the same number of open requests"
     if not mine.isdisjoint(about):
-        yield "the attestation is about a request that stays open"
+        yield "the attestation lists a request that is still open"
     elif list(about) != [request for request in answered if request not in mine]:
-        yield "the attestation is not about all requests that were answered"
+        yield "the attestation does not list all answered requests"
     if not left_in(records) <= persons:
-        yield "the journal says that something is left of a person whom no leaf calls open"
+        yield "the journal shows remaining data of a person, but no leaf shows this person's request as open"
 
 
 def computed_from(plan: ErasurePlan, copy_id: str) -> frozenset[str]:

@@ -30,7 +30,9 @@ def load_certificates(path: Path) -> list[Certificate]:
         return load_pem_x509_certificates(read_limited(path, MAX_SMALL_BYTES))
     except (OSError, ValueError):
         raise ProofError(
-            "the time stamp authority's certificate cannot be read", where=str(path), todo="give it as PEM"
+            "the time stamp authority's certificate cannot be read",
+            where=str(path),
+            todo="give the certificate as a PEM file",
         ) from None
 
 
@@ -45,7 +47,10 @@ def request_stamp(url: str, data: bytes, roots: list[Certificate]) -> bytes:
     try:
         stamp = ask(url, body=asked.as_bytes(), headers=headers, seconds=_TIMEOUT, limit=MAX_SMALL_BYTES)
     except NoAnswer as error:
-        todo = "nothing was attested yet: correct its address or wait for it, then `pii-tracer resume`"
+        todo = (
+            "correct the authority's address, or wait until it answers, then run `pii-tracer resume` (nothing was "
+            "attested yet)"
+        )
         raise ProofError(f"the time stamp authority {error}", where=url, todo=todo) from None
     verify_stamp(stamp, data, roots, nonce=asked.nonce)
     return stamp
@@ -64,6 +69,6 @@ def verify_stamp(stamp: bytes, data: bytes, roots: list[Certificate], *, nonce: 
         return answer.tst_info.gen_time
     except (VerificationError, ValueError) as error:
         raise ProofError(
-            f"the time stamp does not hold ({type(error).__name__})",
-            todo="get the stamp that belongs to these bytes, or the certificate of the authority that made it",
+            f"the time stamp is not valid for this file ({type(error).__name__})",
+            todo="use the time stamp made for this file, and the certificate of the authority that made it",
         ) from None

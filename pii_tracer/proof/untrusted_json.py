@@ -31,12 +31,12 @@ def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
     size = found.st_size
     if size > limit:
         raise ProofError(
-            f"the file is too large to be what it should be ({size} bytes)", where=str(path), todo="get the right file"
+            f"the file is too large for its kind ({size} bytes)", where=str(path), todo="get the right file"
         )
     with path.open("rb") as stream:
         data = stream.read(limit + 1)
     if len(data) > limit:
-        raise ProofError("the file grew while it was read", where=str(path), todo="get the right file")
+        raise ProofError("the file was changed while it was read", where=str(path), todo="get the right file")
     return data
 
 

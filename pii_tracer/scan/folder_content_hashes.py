@@ -34,7 +34,7 @@ def fingerprint(root: Path) -> tuple[Fingerprint, ...]:
             raise ScanError(
                 f"a file cannot be read: {error.strerror or type(error).__name__}",
                 where=str(path),
-                todo="give the permission to read it",
+                todo="grant the permission to read the file",
             ) from None
         result.append(Fingerprint(name, size, digest))
     return tuple(result)

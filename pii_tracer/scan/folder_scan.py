@@ -136,7 +136,9 @@ def _walked(root: Path) -> tuple[list[File], list[File]]:
         return [(root.name, root)], []
     if not root.is_dir():
         raise ScanError(
-            "there is no folder to scan", where=str(root), todo="correct the location; the folder may have been moved"
+            "the folder to scan does not exist",
+            where=str(root),
+            todo="correct the location; the folder may have been moved",
         )
     found, empty = list[File](), list[File]()
 
@@ -144,7 +146,7 @@ def _walked(root: Path) -> tuple[list[File], list[File]]:
         raise ScanError(
             f"a folder cannot be listed: {error.strerror or type(error).__name__}",
             where=str(root),
-            todo="give the permission to list it",
+            todo="grant the permission to list the folder",
         )
 
     for folder, folders, names in os.walk(root, onerror=refuse):
@@ -191,7 +193,7 @@ def scan_file(
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
-            return _unread(name, patterns, "a symbolic link: what it points to is not part of this folder")
+            return _unread(name, patterns, "a symbolic link, whose target is not part of this folder")
         if not stat.S_ISREG(mode):
             return _unread(name, patterns, "not a regular file")
         with path.open("rb") as stream:

@@ -72,7 +72,7 @@ class Collector:
         self._depth += 1
         try:
             if self._depth > cell_search.DEPTH:
-                self.unread("a cell packed more often than is sensible")
+                self.unread("a cell nested in too many archives")
             yield self._depth <= cell_search.DEPTH
         finally:
             self._depth -= 1

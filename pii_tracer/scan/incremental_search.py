@@ -332,9 +332,9 @@ def _compared(
 def disagreement(path: str) -> ScanError:
     """The error for a known file that was read again and shows something else. path: values in it are masked."""
     return ScanError(
-        "a file that was read again does not hold what the scan ledger says of it",
+        "a file that was read again differs from its entry in the scan ledger",
         where=path,
-        todo="the ledger was emptied: run the command again, and everything is read",
+        todo="run the command again, which reads all files (the ledger was emptied)",
     )
 
 

@@ -65,7 +65,7 @@ def _spellings(collector: Collector, text: str, where: str, column: str | None) 
     try:
         decoded = str(make_header(decode_header(text)))
     except (HeaderParseError, LookupError, ValueError):
-        collector.unread(f"an {where} is encoded in a way that no decoder knows")
+        collector.unread(f"an {where} has an unknown encoding")
         return
     if decoded != text:
         collector.string(decoded, where, column, known=False)

@@ -157,7 +157,7 @@ class ScanLedger:
                         if row is not None and (at := self._time(name, *row)) >= oldest:
                             found[name] = entry(at, row[1])
             except (sqlite3.Error, OSError, ValueError, TypeError):
-                self._empty("it is damaged, or somebody else wrote in it")
+                self._empty("it is damaged, or a different program wrote to it")
                 return {}
         return found
 
@@ -210,7 +210,7 @@ class ScanLedger:
                     asked = store.execute("SELECT 1 FROM shapes WHERE name = ?", (self._shapes_name(told),))
                     return asked.fetchone() is not None
             except (sqlite3.Error, OSError):
-                self._empty("it is damaged, or somebody else wrote in it")
+                self._empty("it is damaged, or a different program wrote to it")
                 return False
 
     def shapes(self, data: memoryview, told: str) -> tuple[bytes, datetime] | None:
@@ -238,7 +238,7 @@ class ScanLedger:
                 since = parse_time(at)
                 return (content, since) if since >= self._now() - KEPT else None
             except (sqlite3.Error, OSError, ValueError, TypeError):
-                self._empty("it is damaged, or somebody else wrote in it")
+                self._empty("it is damaged, or a different program wrote to it")
                 return None
 
     def keep_shapes(self, data: memoryview, told: str, content: bytes) -> None:
@@ -266,7 +266,7 @@ class ScanLedger:
     def distrust(self) -> None:
         """Forget everything: a file read again did not show what the ledger says."""
         with self._lock:
-            self._empty("a file that was read again holds something else than it says")
+            self._empty("a file that was read again differs from its entry")
 
     def _opened(self) -> sqlite3.Connection:
         self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -291,7 +291,7 @@ class ScanLedger:
 
     def _time(self, name: bytes, at: str, text: str, mac: bytes) -> datetime:
         if not hmac.compare_digest(bytes(mac), self._mac("scan", name.hex(), at, text)):
-            raise ValueError("an entry of another hand")
+            raise ValueError("an entry of a different program")
         return parse_time(at)
 
     def _shapes_name(self, told: str) -> bytes:
@@ -306,7 +306,7 @@ class ScanLedger:
         return hmac.new(self._secret, "\0".join(parts).encode("utf-8", "surrogatepass"), sha256).digest()
 
     def _empty(self, why: str) -> None:
-        self._warn(f"everything is read, and the scan ledger {self.file} is made again: {why}")
+        self._warn(f"the search reads all files, and recreates the scan ledger {self.file}: {why}")
         for part in (self.file, *(self.file.with_name(self.file.name + end) for end in ("-journal", "-wal", "-shm"))):
             with suppress(OSError):  # whatever stands there is of no use; the next to open it says so again
                 part.unlink()

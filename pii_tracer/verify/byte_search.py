@@ -129,7 +129,7 @@ def judge_held(
     `rows_with_more`.
     """
     rows = tuple(
-        Residue(copy_id=copy.id, file=path, where="data: rows that hold more than what is held", form="row")
+        Residue(copy_id=copy.id, file=path, where="data: rows with values that are not held", form="row")
         for path in sorted(more)
     )
     return rest.model_copy(
@@ -324,7 +324,7 @@ def with_uploads(verdict: ByteVerdict, uploads: int) -> ByteVerdict:
 
 def unread_uploads(place: str, number: int) -> str:
     """Why a place with so many unfinished multipart uploads is not clean."""
-    return f"{place}: {counted(number, 'unfinished multipart upload')}, whose bytes nobody can read"
+    return f"{place}: {counted(number, 'unfinished multipart upload')}, and nobody can read their bytes"
 
 
 def _numbered(copy: Copy, hit: Hit) -> str | None:

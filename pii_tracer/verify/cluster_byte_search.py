@@ -97,7 +97,7 @@ class Executors:
             answers = _ask(spark, look, [[marked[number] for number in packet] for packet in packets], patterns)
         except Exception as error:  # of Spark, Java or a worker: whatever it is, this machine can search as well
             self.refused = True
-            self.warn(f"Spark's executors search no files: {_reason(error)}; this machine does it instead")
+            self.warn(f"Spark's executors search no files: {_reason(error)}; this machine searches them instead")
             return nothing
         if [len(answer) for answer in answers] != [len(packet) for packet in packets]:
             return nothing
@@ -169,8 +169,8 @@ def _prepared(secret: bytes, common: bytes) -> tuple[Look[Any], Patterns]:
     code, key_sets, columns, look = _opened(secret, common)
     if code != scanner_version():
         raise ScanError(
-            "a Spark executor runs another version of pii-tracer",
-            todo="install the same one for Spark's Python on every machine",
+            "a Spark executor runs a different version of pii-tracer",
+            todo="install the same version for Spark's Python on every machine",
         )
     patterns = Patterns(key_sets)
     patterns.key_columns = columns
@@ -200,7 +200,7 @@ def _reason(error: Exception) -> str:
     """Why executors cannot, without anything that a value could stand in."""
     told = str(error)
     if "another version of pii-tracer" in told or "No module named" in told:
-        return "their Python has not the same pii-tracer as this one, or not all that it needs"
+        return "their Python lacks this version of pii-tracer, or one of its packages"
     if "PYTHON_VERSION_MISMATCH" in told:
-        return "their Python has another version than this one"
+        return "their Python version differs from this one"
     return type(error).__name__

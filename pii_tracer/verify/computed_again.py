@@ -113,12 +113,12 @@ def compared(verdict: ByteVerdict, noted: Noted | None, files: Sequence[WrittenF
 
 def _unknown(noted: Noted | None) -> str:
     if noted is None:
-        return "whether it was computed again is not known: no run has noted which files were there"
+        return "nobody knows whether it was recomputed, because no run listed its files before"
     if noted.erased_since:
         return (
-            "a source was erased again after the files were noted. Remove the table's files with all old versions. Then"
-            " make a new plan with `--source-erased`, and let the owner compute it"
+            "a source was erased again after the files were listed. Remove the table's files with all old versions. "
+            "Then make a new plan with `--source-erased`, and ask the owner to recompute the table"
         )
     if noted.began is not None:
-        return "its path leads to another folder than when its files were noted: let it lead there again"
-    return "its owner has not said when the job began: `pii-tracer confirm` its task with `--began`"
+        return "its path references a different folder than when its files were listed: restore the old path"
+    return "its owner did not report when the job began: run `pii-tracer confirm` for its task with `--began`"

@@ -199,7 +199,7 @@ def _csv(path: Path, encoding: str, escape: str | None) -> Iterator[Row]:
     header = [name.lower() for name in next(records, [])]
     for cells in records:
         if cells and len(cells) != len(header):
-            raise ValueError("a record of another width than the header")
+            raise ValueError("the number of fields of a record differs from the header")
         yield [(name, cell or None) for name, cell in zip(header, cells, strict=False)]
 
 
@@ -221,7 +221,7 @@ def _json(path: Path) -> Iterator[Row]:
     decoder = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=_Members)
     for members in json_values(_lines(path, "utf-8"), decoder):
         if not isinstance(members, _Members):
-            raise ValueError("a row is no object")
+            raise ValueError("a row is not an object")
         yield [(name.lower(), value) for name, value in members.pairs]
 
 

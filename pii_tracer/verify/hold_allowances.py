@@ -114,14 +114,14 @@ def rows_with_more(
             try:
                 number = rows_of(at(file.path), kind, copy, mask, patterns, _shown(held, copy))
             except Exception as error:  # whatever a reader meets in a file that it could read a moment ago
-                unread.append(f"{file.path}: what else its rows hold cannot be read: {type(error).__name__}")
+                unread.append(f"{file.path}: other values of its rows cannot be read: {type(error).__name__}")
                 continue
             if number is None:
-                unread.append(f"{file.path}: no column in it shows whose rows hold more than what is held")
+                unread.append(f"{file.path}: no column in it shows whose rows have values that are not held")
             elif number:
                 more[file.path] = number
         elif in_rows:
-            unread.append(f"{file.path}: what else its rows hold is unknown in this format ({file.decoded_as})")
+            unread.append(f"{file.path}: other values of its rows are unknown in this format ({file.decoded_as})")
     return more, tuple(unread)
 
 

@@ -73,7 +73,7 @@ def element_text(term: KeyPart, written: bool, element: Column) -> Column:
         ScanError: it looks deeper than that.
     """
     if term.access[0] != term.within:
-        raise ScanError(f"`{term.label()}` is deeper than in the list of a column", todo="make the plan again")
+        raise ScanError(f"`{term.label()}` is in a nested list", todo="make the plan again")
     return _text_at(element, term, term.access[1:], written)
 
 

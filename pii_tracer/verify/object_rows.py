@@ -69,7 +69,7 @@ def counted(copy: Copy, name: str, data: bytes | memoryview, patterns: Patterns,
         raise ScanError(
             f"the rows of an object cannot be read: {type(error).__name__}",
             where=copy.location,
-            todo="is the format that the estate file declares the right one?",
+            todo="check the format that the estate file declares",
         ) from None
     return Rows(persons, others, total)
 

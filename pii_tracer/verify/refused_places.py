@@ -38,7 +38,7 @@ def waived(plan: ErasurePlan, location: str) -> tuple[str, ...]:
 def with_refused(verdict: ByteVerdict, refused: Iterable[Refused], known: Iterable[str]) -> ByteVerdict:
     """The verdict on a place that does not tell everything. known: refusals that somebody waived (`waived`)."""
     for item in refused:
-        told = f"{verdict.root}: {item.operation} is refused ({item.code}): what it would show is unknown"
+        told = f"{verdict.root}: {item.operation} is rejected ({item.code}), so its answer is unknown"
         name = "not_asked" if any(f": {item.operation} " in evidence for evidence in known) else "unverified"
         verdict = verdict.model_copy(update={name: (*getattr(verdict, name), told)})
     return verdict

@@ -68,7 +68,7 @@ class Verifier:
                 raise
             except Exception as error:  # Spark raises py4j and Java errors of many kinds for a state that is gone
                 if state.kept:
-                    todo = "repair the table, or run `pii-tracer doctor`; without reading it nothing is proved"
+                    todo = "repair the table, or run `pii-tracer doctor`, because nothing is proved without its rows"
                     raise _unreadable(state, copy, error, todo) from None
                 reason = f"cannot be read any more: {type(error).__name__}"
                 result.append(StateRows(state=state.name, rows=None, reason=reason))
@@ -93,7 +93,7 @@ class Verifier:
             except ScanError:
                 raise
             except Exception as error:
-                raise _unreadable(state, copy, error, "repair the table before it is erased from") from None
+                raise _unreadable(state, copy, error, "repair the table before the erasure") from None
         return Baseline(copy_id=copy.id, states=tuple(result))
 
     def _states(self, copy: Copy) -> Iterator[State]:
@@ -105,7 +105,7 @@ class Verifier:
             raise ScanError(
                 f"copy {copy.id} cannot be read: {type(error).__name__}",
                 where=copy.table or copy.location,
-                todo="see whether it is still there, under this name and with its metadata; if not, plan again",
+                todo="check whether the copy still exists, with this name and its metadata. If not, plan again",
             ) from None
 
     def _count(self, state: State, match: Match, mask: Mask | None, before: Baseline | None) -> StateRows:
@@ -133,7 +133,7 @@ class Verifier:
             raise ScanError(
                 f"a column that was to become NULL is missing in the {state.name} state",
                 where=", ".join(sorted(set(mask.columns) - set(there))),
-                todo="the plan is for another schema: make it again",
+                todo="plan again, because the schema changed",
             )
         more = reduce(lambda a, b: a | b, (named(name).isNotNull() for name in there), f.lit(False))
         row = rows.agg(f.count(f.lit(1)).alias("held"), f.count_if(more).alias("more")).collect()[0]
@@ -198,10 +198,9 @@ class Verifier:
         row = mine.agg(f.count(f.lit(1)).alias("rows"), *_sums(row_hash(mine, kept, state.loose))).collect()[0]
         if row["rows"] != rows:
             raise ScanError(
-                f"{counted(rows - row['rows'], 'row')} in the {state.name} state can be"
-                " found only by columns that would become NULL:"
-                " the owner of the held values would then be unknown",
-                todo="name a column that finds them in the hold, too, then plan again",
+                f"{counted(rows - row['rows'], 'row')} in the {state.name} state can be found only by columns that "
+                "would become NULL: nobody would then know whose the held values are",
+                todo="add a column that finds these rows to the hold, then plan again",
             )
         return f"{row['sum']}:{row['xor']}"
 
@@ -240,7 +239,7 @@ class Verifier:
         try:
             return self._keys[term.key_set]
         except KeyError:
-            raise ScanError(f"there is no key set `{term.key_set}`", todo="make the plan again") from None
+            raise ScanError(f"the plan has no key set `{term.key_set}`", todo="make the plan again") from None
 
 
 def compare(before: Baseline, after: Baseline) -> Bystanders:
@@ -274,7 +273,7 @@ def _wanted(copy: Copy) -> Match:
         raise ScanError(
             f"copy {copy.id} has no rows that could be identified",
             where=copy.table or copy.location,
-            todo="verify it by its bytes; a rebuilt copy is compared with its source by its own step",
+            todo="verify the copy by its bytes (the step of a rebuilt copy compares it with its source)",
         )
     return copy.places
 
@@ -283,8 +282,8 @@ def _unreadable(state: State, copy: Copy, error: Exception, todo: str) -> ScanEr
     """Of an error that may quote the table's cells: its kind, and what it is known to mean."""
     why = type(error).__name__
     if _NO_ZSTD in str(error):
-        why = "this Spark has no Hadoop library for text in zstd"
-        todo = "run where Hadoop has its native library, or let the owner write the files as .gz; then plan again"
+        why = "this Spark has no Hadoop library for zstd text files"
+        todo = "use a Hadoop with its native library, or ask the owner to write the files as .gz; then plan again"
     return ScanError(
         f"the {state.name} state of copy {copy.id} cannot be read: {why}", where=copy.table or copy.location, todo=todo
     )
@@ -317,7 +316,7 @@ def _missing(state: State, match: Match, present: tuple[MatchTerm, ...]) -> Scan
     return ScanError(
         f"a key column is missing in the {state.name} state",
         where=", ".join(sorted({t.label() for t in match.terms} - {t.label() for t in present})),
-        todo="the plan is for another schema: make it again",
+        todo="plan again, because the schema changed",
     )
 
 

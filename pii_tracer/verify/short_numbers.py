@@ -65,9 +65,9 @@ class ShortNumbersThen:
 def unjudged(places: Iterable[Place]) -> tuple[str, ...]:
     """Why a place with such numbers is not verified."""
     return tuple(
-        f"digits of a short key ({key_set}) are in {place} and were not there at planning: nobody knows whether they"
-        " are the person's. To know it, plan again. If the column has another system's numbers, declare it under"
-        " `not_keys`"
+        f"digits of a short key ({key_set}) are in {place}, but were not there at planning: nobody knows whether they "
+        "belong to the person. Plan again to check them. If the column has numbers of a different system, declare it "
+        "under `not_keys`"
         for key_set, place in sorted(set(places))
     )
 

@@ -11,7 +11,7 @@ from pii_tracer.model.datasets import CopyKind, DatasetId, Frozen, Strategy
 from pii_tracer.model.plan import Copy, ErasurePlan, Examined
 from pii_tracer.scan.hits import Reading
 
-STILL_THERE = "a file that is not shown to be from after its sources were erased: not computed again"
+STILL_THERE = "not recomputed: nothing shows that the file was written after the erasure of its sources"
 """`Residue.where` of a file that its owner was to compute again."""
 
 
@@ -241,10 +241,9 @@ class Bystanders(Frozen):
         if self.lost or self.missing or not self.added:
             return f"{counted(self.lost, 'row of other people is', 'rows of other people are')} gone or changed"
         return (
-            f"{counted(self.added, 'row')} of other people more than before the run:"
-            " somebody wrote meanwhile, and it is unknown"
-            " whether the earlier rows are unchanged. Stop the writer, look at what it did, and plan again"
-            " (`--source-erased` where the source is done): that run counts from what is there then"
+            f"{counted(self.added, 'row')} of other people more than before the run. A writer added rows during the "
+            "run, so nobody knows whether the earlier rows are unchanged. Stop the writer, check its rows, then plan "
+            "again (with `--source-erased` if the source is erased): the new run counts the rows anew"
         )
 
 
@@ -362,7 +361,7 @@ def with_unseen(verdict: RunVerdict, wanted: Iterable[Copy]) -> RunVerdict:
         CopyVerdict(
             copy_id=copy.id,
             bytes=ByteVerdict(
-                copy_id=copy.id, root=copy.location, files=(), unverified=("the run has no verdict about it",)
+                copy_id=copy.id, root=copy.location, files=(), unverified=("the run has no verdict for it",)
             ),
         )
         for copy in wanted

@@ -77,8 +77,8 @@ def _copy(backup: Backup, inside: Sequence[CopyDraft]) -> CopyDraft:
         strategy=Strategy.CONFIRM,
         columns=tuple(sorted(columns, key=lambda c: (c.name, c.category))),
         lineage=(*first.lineage, backup.name),
-        reason=f"a backup of {', '.join(backup.of)} that only {backup.owner} reaches"
-        + ("; ciphertext alone, if it was made after the columns were encrypted" if sealed else ""),
+        reason=f"a backup of {', '.join(backup.of)} that only {backup.owner} can access"
+        + ("; it contains only ciphertext, if it was made after the columns were encrypted" if sealed else ""),
         facts={"of": sorted({i.copy.id for i in inside if i.copy.origin is None}), "owner": backup.owner},
     )
     # a table without the person may get them back for as long as what it is written from has them
@@ -103,7 +103,7 @@ def _unknown(backup: Backup, name: str) -> Gap:
         id=f"gap-backup_unmatched-{slug(backup.name)}-{slug(name)}",
         dataset=None,
         kind=GapKind.BACKUP_UNMATCHED,
-        reason=f"the backup {backup.name} holds {name}, which is not in the inventory: a person may be in it",
+        reason=f"the backup {backup.name} contains {name}, which is not in the inventory: a person may be in it",
         evidence="the estate file, `backups`",
         seen=_declared(backup, name),
     )
@@ -114,7 +114,7 @@ def _unclear(backup: Backup, why: str) -> Gap:
         id=f"gap-backup_unmatched-{slug(backup.name)}",
         dataset=None,
         kind=GapKind.BACKUP_UNMATCHED,
-        reason=f"the backup {backup.name} holds {', '.join(backup.of)}, {why}. A person may be in it",
+        reason=f"the backup {backup.name} contains {', '.join(backup.of)}, {why}. A person may be in it",
         evidence="the estate file, `backups`",
         seen=_declared(backup, why),
     )
@@ -146,7 +146,10 @@ def backup_steps(item: CopyDraft, backup: Backup) -> tuple[Draft, ...]:
         Action.BACKUP_CONFIRM,
         f"{backup.owner}: {backup.act}",
         hazards=("B1",),
-        verification="a trusted person signed that it was done, with the digest of the evidence; it was not searched",
+        verification=(
+            "a trusted person signed that the deletion is done, with the digest of the evidence; the backup itself "
+            "was not searched"
+        ),
         backup=backup.name,
         owner=backup.owner,
         act=backup.act,

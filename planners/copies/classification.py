@@ -205,7 +205,7 @@ def _table(
     if carriage is None or carriage.carries is Carries.NONE:
         return [*_stranger(found, world, state, seen, carriage)]
     if carriage.terms and not (seen and seen.found) and all(_shared(found, trace) for _, trace in carriage.terms):
-        reason = f"{why}{carriage.reason}; what it holds of the person is other people's, too"
+        reason = f"{why}{carriage.reason}; its values of the person also belong to other people"
         known = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
         return [known, *shared_in(found, state, carriage)]
     state = with_blanks(found, state, seen)
@@ -216,12 +216,12 @@ def _table(
         for _, t in carriage.found_in
     )
     if carriage.carries in _STRATEGY and seen and not (seen.found or seen.weak or seen.unread or unsure):
-        reason = f"{why}{carriage.reason}; every file was decoded and holds nothing of the person"
+        reason = f"{why}{carriage.reason}; every file was decoded, and no file contains data of the person"
         told = Examined(dataset=state.dataset, table=state.table, carries=carriage.carries, reason=reason)
         if any(found.derived[t.origin, t.expression].keys.values for _, t in carriage.found_in):
             stored = foreign_keys(found, world, state, carriage) if is_stored(state, world) else []
             return [_Clean(told, _origin(found, world, state, carriage, why, seen), tuple(stored))]
-        return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to be found by"})]
+        return [told.model_copy(update={"reason": f"{why}{carriage.reason}; the person has no value to search for"})]
     item = with_offer(_copy(found, world, state, carriage, why, seen), seen)
     if shared := files_of_others(world, state):
         return [_blocked(item), *shared]
@@ -271,16 +271,16 @@ def _stranger(
             dataset=state.dataset,
             kind=kind,
             seen="" if names or not seen else whole_list(kind, seen.unread),
-            reason="the dataset contains the person's values, and no lineage shows how they came"
+            reason="the dataset contains the person's values, and no lineage shows where they came from"
             if names
-            else "no lineage leads here and not every file could be decoded",
+            else "no lineage leads here, but not every file could be decoded",
             evidence=f"found: {names}" if names else "; ".join(seen.unread[:3]) if seen else "not scanned",
         )
         return [gap, *(digits if not names else ())]
     reason = carriage.reason if carriage else "no lineage leads here from the person"
-    reason += f"; all its files were decoded ({counted(seen.files, 'file')}), none of the person's values found"
+    reason += f"; all its files were decoded and contain none of the person's values ({counted(seen.files, 'file')})"
     if seen.weak:
-        reason += f" (the same digits are in {', '.join(sorted(seen.weak))}, which lineage does not connect)"
+        reason += f" (digits of a short key are in {', '.join(sorted(seen.weak))}, which lineage does not explain)"
     return [Examined(dataset=state.dataset, table=state.table, carries=Carries.NONE, reason=reason), *digits]
 
 

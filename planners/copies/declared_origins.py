@@ -83,7 +83,7 @@ def unconnected(world: World, origins: Sequence[CopyDraft], examined: Sequence[E
             of = known_of(stored.of, examined)
             reason = f"{stored.location} is an archive of {of}; its contents were not searched"
             if states[0].in_objects and stored.dataset == states[0].dataset:  # a bare folder is no archive of another
-                reason = f"{stored.location} has the objects of {of}, and was searched with it"
+                reason = f"{stored.location} contains the objects of {of}, and was searched together with it"
             found.append(Examined(dataset=stored.dataset, table=None, carries=carries, reason=reason))
     return found
 
@@ -100,9 +100,9 @@ def given_away(world: World, origins: Sequence[CopyDraft]) -> list[Gap]:
         persons = [name for name in tables if any(_may_mean(name, d) for d in origins)]
         if persons:
             reason = (
-                f"what the manifest of {location} gives to {', '.join(persons)} is not searched, and a person is in"
-                " there, or was. Move it to a place with a declaration of its own, or take it out of the manifest, then"
-                " plan again"
+                f"the manifest of {location} assigns objects to {', '.join(persons)}. These objects were not "
+                "searched, and may contain a person. Move them to a place that is declared separately, or remove "
+                "them from the manifest, then plan again"
             )
             gap_id = f"gap-manifest_of_copy-{slug(location.partition('://')[2])}"
             evidence = f"the estate file, `{part}`, `manifest`"
@@ -133,7 +133,9 @@ def untold(of: Iterable[str], world: World) -> str:
     lost = {dataset for gap in world.graph.gaps for dataset in (gap.dataset, gap.same_as)}
     lacking = ", ".join(name for name in of if lost & {s.dataset for s in tables_named(name, world.inventory.tables)})
     return (
-        f"and what lineage knows of {lacking} is not complete: load what is missing, or look into it" if lacking else ""
+        f"and lineage of {lacking} is not complete: load the missing lineage, or check the objects by hand"
+        if lacking
+        else ""
     )
 
 
@@ -148,10 +150,10 @@ def _unclear(of: str, states: Sequence[TableState]) -> str:
     places = sorted({s.location for s in states})
     if not places:
         return (
-            "which is not in the inventory: name the table as the inventory does, or its folder; if it was dropped,"
-            " somebody has to search its stored copies"
+            "which is not in the inventory: use the table's name in the inventory, or its folder. If the table was "
+            "dropped, search its stored copies by hand"
         )
-    return f"which could be {' or '.join(places)}: name the whole place" if len(places) > 1 else ""
+    return f"which could be {' or '.join(places)}: write the full name or path" if len(places) > 1 else ""
 
 
 def _unmatched(stored: Stored, why: str) -> Gap:
@@ -159,7 +161,7 @@ def _unmatched(stored: Stored, why: str) -> Gap:
         id=f"gap-archive_unmatched-{slug(stored.location.partition('://')[2])}",
         dataset=None,
         kind=GapKind.ARCHIVE_UNMATCHED,
-        reason=f"{stored.location} is declared to be of {stored.of}, {why}. A person may be in it",
+        reason=f"{stored.location} is declared as a copy of {stored.of}, {why}. A person may be in it",
         evidence=f"the estate file, `{stored.told}`",
         seen=whole_list(f"{stored.location} of {stored.of}, {why}", [stored.listed]),
     )

@@ -122,7 +122,7 @@ def _as_table(copy: Copy) -> dict[str, Any]:
     return {"dataset": copy.dataset, "table": copy.table, "lineage": copy.lineage, "found": copy.found}
 
 
-_BY_MANIFEST = "which the archive's manifest gives to other tables"
+_BY_MANIFEST = "which the archive's manifest assigns to other tables"
 
 
 def _left_out(objects: ObjectSet) -> dict[str, Any]:
@@ -135,8 +135,8 @@ def left_out(world: World, tables: Iterable[CopyDraft]) -> tuple[Override, ...]:
     tables = tuple(tables)
     found = {
         (
-            f"{objects.location}: {counted(len(objects.of_others), 'version is', 'versions are')}"
-            f" not looked at, {_BY_MANIFEST}"
+            f"{objects.location}: {counted(len(objects.of_others), 'version was', 'versions were')} not searched, "
+            f"{_BY_MANIFEST}"
         )
         for objects in world.inventory.objects
         if objects.of_others and origin_of(objects.of, tables) is not None
@@ -151,9 +151,11 @@ def telling_names(world: World, items: Iterable[CopyDraft]) -> list[Gap]:
             id=f"gap-object_names-{item.copy.id.removeprefix('c-')}",
             dataset=item.copy.dataset,
             kind=GapKind.OBJECT_NAMES,
-            reason=f"{counted(world.named[item.copy.location], 'object name contains', 'object names contain')} a value"
-            " of the person, and a plan would list it. Copy these objects under other names, delete every version of"
-            " the old ones, then plan again (hazard F2)",
+            reason=(
+                f"{counted(world.named[item.copy.location], 'object name contains', 'object names contain')} a value "
+                "of the person, and a plan would print it. Copy these objects to names without the value, delete "
+                "every version under the old names, then plan again (hazard F2)"
+            ),
             evidence=item.copy.location,
         )
         for item in items
@@ -186,7 +188,7 @@ def with_history(items: Iterable[CopyDraft]) -> tuple[CopyDraft, ...]:
                     "strategy": Strategy.REWRITE_REF,
                     "table": ref.table or item.copy.table,
                     "origin": item.copy.id,
-                    "reason": f"the {ref.kind.value} {ref.name} pins a snapshot that holds the person",
+                    "reason": f"the {ref.kind.value} {ref.name} retains a snapshot that contains the person",
                     "found": None,
                     "facts": {**item.copy.facts, "ref": ref.name, "ref_kind": ref.kind.value},
                 }
@@ -223,8 +225,8 @@ def _lost(item: CopyDraft) -> tuple[str, ...]:
 def _ref_gap(item: CopyDraft, lost: Sequence[str]) -> Gap:
     kind, name = item.copy.facts["ref_kind"], item.copy.facts["ref"]
     reason = (
-        f"the {kind} {name} has columns that the table no longer has, or has in another type ({', '.join(lost)})."
-        f" Rewriting it would lose other people's values in them. Drop the {kind}, or re-point it to a snapshot with"
-        " today's schema, then plan again (a waiver does not free it)"
+        f"the {kind} {name} has columns that the table no longer has, or has in another type ({', '.join(lost)}). A "
+        f"rewrite of the {kind} would lose other people's values in these columns. Drop the {kind}, or point it to a "
+        "snapshot with the current schema, then plan again (a waiver does not unblock it)"
     )
     return gap_of(item, GapKind.REF_SCHEMA, reason, item.copy.location)

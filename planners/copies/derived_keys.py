@@ -69,7 +69,9 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
     left = equal({value for _, value in former}, keys.others[column], kernel)
     pairs = {pair for pair in keys.base[column] if pair not in former or pair[1] not in left}
     if keys.unseen and not (several or is_plain(expression)):
-        unsure = {reference: "its source cannot be read: others may have the same" for reference, _ in pairs}
+        unsure = {
+            reference: "its source cannot be read: other persons may have the same value" for reference, _ in pairs
+        }
         pairs = set()
     for reference, value in sorted(pairs):
         try:

@@ -26,8 +26,8 @@ def no_rebuild(state: TableState) -> str | None:
     name = next((c.name for c in state.columns if _INCOMPARABLE in c.type.lower()), None)
     if name is not None:
         return (
-            f"Spark compares no rows with the type of {name} ({_INCOMPARABLE}), so no rebuild can be shown to lose"
-            " nobody's rows. Run its job after the erasure, or let the job write the key"
+            f"Spark cannot compare rows with the type of {name} ({_INCOMPARABLE}), so nobody can verify that a "
+            "rebuild loses no rows. Run the table's job after the erasure, or let the job write the key"
         )
     return planner_of(state.format).no_rebuild(state)
 
@@ -44,8 +44,8 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]], *,
     planner = planner_of(state.format)
     if several and not planner.compares_whole_keys:
         return (
-            "lineage says that several columns are a key together, and no step for this format compares them so. Its"
-            " job writes the key as one column, then plan again"
+            "lineage says that several columns are a key together, and no step for this format can do that. Let the "
+            "table's job write the key as one column, then plan again"
         )
     kinds = {column.name.lower(): column.type for column in state.columns}
     for column, access in ways:
@@ -54,8 +54,8 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]], *,
             return f"lineage says that {column} is a key, and {planner.missing_column(state)}"
         if unnamed := planner.unnamed_column(state, column):
             return (
-                f"by its place the column {column} is a key, and {unnamed}: no step can distinguish the first line from"
-                " a row; its job writes a header, then plan again"
+                f"the column {column}, known by its position, is a key, and {unnamed}: no step can distinguish the "
+                "first line from a row. Let the job write a header, then plan again"
             )
         way = _way(column, access)
         in_text = any(isinstance(step, JsonAccess) for step in access)
@@ -63,24 +63,26 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]], *,
             return f"lineage says that {'.'.join(way)} is a key, and {why}"
         if any(_on(way, other) for other in state.uneven):
             return (
-                f"lineage says that {'.'.join(way)} is a key, and not every file of the folder has this column."
-                " It is unknown whose the rows of the others are: write these files again with it"
+                f"lineage says that {'.'.join(way)} is a key, but not every file of the folder has this column. "
+                "Nobody knows whose the rows in the other files are. Rewrite the other files with this column, then "
+                "plan again"
             )
         if column.lower() in {name.lower() for name in state.padded}:
             return (
-                f"lineage says that {column} is a key, and it is of type CHAR. Blanks are added to its values, and no"
-                " step compares such values: its owner makes it STRING, then plan again"
+                f"lineage says that {column} is a key, but its type is CHAR. This type pads values with blanks, and "
+                "no step compares such values. Ask the owner to change the type to STRING, then plan again"
             )
         if access and column.lower() in {name.lower() for name in state.mixed}:
             return (
-                f"lineage says that {column} has a key in it, and there one line has an object or a list where another"
-                " has something else. No reader finds the key in both: its job writes the lines alike, then plan again"
+                f"lineage says that {column} contains a key, but some lines have an object or a list there, and other "
+                "lines a different type. No reader finds the key in both. Let the job write all lines in one form, "
+                "then plan again"
             )
         if any(_on(way, other) for other in state.unlike):
             return (
-                f"lineage says that {'.'.join(way)} is a key, and readers differ in what its values are. Another name"
-                " differs in case alone, files have different types for it, or one line has text where another has"
-                " a fraction or an exponent. Its job writes all rows alike, then plan again"
+                f"lineage says that {'.'.join(way)} is a key, but readers disagree about its values. A second name "
+                "differs only in case, files have different types for it, or lines mix text with fractions or "
+                "exponents. Let the job write all rows in one form, then plan again"
             )
         for step in access if kind else ():
             if isinstance(step, JsonAccess):
@@ -88,22 +90,23 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]], *,
             if isinstance(step, ElementAccess):
                 inner = elements_of(kind) if step.name == "element" else keys_of(kind)
                 if inner is None:
-                    return f"the estate file says that {'.'.join(way)} is a key, and the table has no such list or map"
+                    return f"the estate file says that {'.'.join(way)} is a key, but the table has no such list or map"
                 kind = inner
                 continue
             fields = {name.lower(): inner for name, inner in struct_fields(kind) or ()}
             if step.name.lower() not in fields:
-                return f"lineage says that {column} has a key in its field {step.name}, and the table has no such field"
+                return f"lineage says that {column} has a key in its field {step.name}, but the table has no such field"
             kind = fields[step.name.lower()]
         else:
             if kind and struct_fields(kind) is not None:
                 return (
-                    f"lineage says that {column} is a key, and it is a struct there: lineage does not say which field"
+                    f"lineage says that {column} is a key, but the column is a struct: lineage does not show which "
+                    "field has the key"
                 )
             if planner.incomparable(state, kind):
                 return (
-                    f"lineage says that {column} is a key, and it is of type {kind}, whose values no step compares."
-                    " Its job writes the key as text or a number, then plan again"
+                    f"lineage says that {column} is a key, but no step compares values of its type {kind}. Let the "
+                    "job write the key as text or a number, then plan again"
                 )
     return None
 

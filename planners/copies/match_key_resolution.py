@@ -169,14 +169,17 @@ def _written_otherwise(subject: Subject, strange: Iterable[str], wanted: Sequenc
 def _not_there(subject: Subject, gone: Sequence[Wanted], recased: Collection[str]) -> PersonsUnknown:
     """The error of persons whom no row has. A UUID is often written in capitals in one system, and not in another."""
     person = gone[0]
-    reason = f"the person of request {person.request} is not in {subject.source}: no row has this {subject.key}"
+    reason = f"{subject.source} does not contain the person of request {person.request}: no row has this {subject.key}"
     todo = (
-        "check the key in the request; where an earlier run erased the source, resume that run, or plan for what is"
-        " left by `--source-erased`"
+        "check the key in the request. If an earlier run erased the source, resume that run, or plan the rest with "
+        "`--source-erased`"
     )
     if person.request in recased:
-        reason += ", and a row has it in another case (capital or small letters)"
-        todo = f"write the key in the request as {subject.source} has it, if that is the same person; or else {todo}"
+        reason += ". A row has the key in a different case (capital or small letters)"
+        todo = (
+            f"if that row is the same person's, write the key in the request as {subject.source} has it. Otherwise "
+            f"{todo}"
+        )
     missing = tuple(sorted(wanted.request for wanted in gone))
     return PersonsUnknown(reason, where=f"request {person.request}", todo=todo, requests=missing)
 

@@ -20,9 +20,10 @@ from planners.locate.subject_survey import Survey, World, title
 from planners.step_drafts import slug
 
 _WAY_OUT = (
-    "first delete the files of the person's partitions, with all old versions, delete markers, unfinished uploads, and"
-    " what trash and snapshots keep of them. Only then drop these partitions from the catalog, which alone says whose"
-    " the files are. Remove what the gap `table_text` names in the catalog, then plan again"
+    "first delete the files of the person's partitions, with all old versions, delete markers, unfinished uploads, "
+    "and their copies in trash and snapshots. Only then drop these partitions from the catalog, because only the "
+    "catalog shows whose the files are. Remove the texts that the gap `table_text` names in the catalog, then plan "
+    "again"
 )
 
 
@@ -37,8 +38,10 @@ def files_of_others(world: World, state: TableState) -> list[Gap]:
             id=f"gap-{GapKind.SHARED_FILES}-{slug(title(state))}-partitions",
             dataset=state.dataset,
             kind=GapKind.SHARED_FILES,
-            reason=f"partitions of {', '.join(others)} have files in the table's folder, and removing what the table"
-            " does not need any more would remove their files",
+            reason=(
+                f"partitions of {', '.join(others)} have files in the table's folder, and the step that removes "
+                "unreferenced files would remove these files"
+            ),
             evidence="move these partitions into folders of their own, then plan again",
         )
     ]
@@ -122,8 +125,10 @@ def values_in_catalog(
             id=f"gap-{GapKind.CANNOT_BE_PROVED}-{slug(dataset.name)}-partitions",
             dataset=dataset,
             kind=GapKind.CANNOT_BE_PROVED,
-            reason=f"only the catalog says whose the rows of partitions are ({names}), and files of such partitions lie"
-            " there: nobody can prove by the files whose rows they are",
+            reason=(
+                f"only the catalog shows whose the rows of partitions are ({names}), and this place has files of such "
+                "partitions. The files alone do not prove whose their rows are"
+            ),
             evidence=_WAY_OUT,
         )
     ]

@@ -303,7 +303,7 @@ def without_elements(batch: pa.RecordBatch, match: Match, key_sets: Mapping[str,
         if term.within.name == "key":
             lists = pa.MapArray.from_arrays(offsets, *values.flatten())
         index = _named(batch.schema, term.column)
-        assert index is not None, "it was looked at"
+        assert index is not None, "it was searched"
         batch = batch.set_column(index, batch.schema.names[index], lists)
     return batch
 

@@ -40,9 +40,13 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             dataset=found.source,
             kind=GapKind.KEY_ONLY,
             seen=whole_list(f"{_why(found)} {_recased(found.subject.source, recased)}", places),
-            reason=f"{_why(found)}; {counted(len(names), 'dataset')} with other values only, and"
-            f" {counted(len(stored), 'copy', 'copies')} of such (archive, topic, repository, backup),"
-            " were not searched for them. " + _way_out(found.keys) + _recased(found.subject.source, recased),
+            reason=(
+                f"{_why(found)}; {counted(len(names), 'dataset')} with only other values of them, and "
+                f"{counted(len(stored), 'copy', 'copies')} of these datasets (archive, topic, repository, backup), "
+                "were not searched for these persons. "
+            )
+            + _way_out(found.keys)
+            + _recased(found.subject.source, recased),
             evidence=", ".join(places[:_NAMED]) + more or found.subject.source,
         ),
     ]
@@ -81,9 +85,11 @@ def _left_open(found: Survey) -> Iterator[Gap]:
             id=left_open_gap(request),
             dataset=found.source,
             kind=GapKind.KEY_ONLY,
-            reason=f"an earlier run left the request {request} open: it found something of the person in"
-            f" {counted(len(places), 'place')}, and values by which it did are not looked for. Put its sealed manifest"
-            " back, and plan again",
+            reason=(
+                f"an earlier run left the request {request} open: it found data of the person in "
+                f"{counted(len(places), 'place')}, and this plan does not search for the values that found it. "
+                "Restore the sealed manifest of that run, then plan again"
+            ),
             evidence=", ".join(places) or found.subject.source,
         )
 
@@ -102,7 +108,7 @@ def _way_out(keys: Keys) -> str:
     if keys.unseen:
         return "Make the source readable, then plan again"
     shows = "its deletion log" if _is_logged(keys) else "its attestation"
-    return f"Waive this only if the earlier run verified each of these ({shows} shows it)"
+    return f"Waive this gap only if the earlier run verified each of these copies ({shows} shows it)"
 
 
 def _why(found: Survey) -> str:
@@ -115,8 +121,9 @@ def _why(found: Survey) -> str:
     requests = ", ".join(sorted({e.request for e in found.keys.earlier if e.origins}))
     tables = ", ".join(sorted({e.table for e in found.keys.earlier if e.origins}))
     return (
-        f"an earlier run erased what {tables} knew of the person of {requests} (the deletion log"
-        f" {'shows it' if _is_logged(found.keys) else 'has none of it any more'}), so values of then are not looked for"
+        f"an earlier run erased the person of {requests} from {tables} (the deletion log "
+        f"{'shows it' if _is_logged(found.keys) else 'does not contain it any more'}), so this plan does not search "
+        "for the person's earlier values"
     )
 
 
@@ -129,8 +136,8 @@ def _recased(source: str, requests: Sequence[str]) -> str:
     if not requests:
         return ""
     return (
-        f". {source} has the key of {', '.join(requests)} in another case (capital or small letters). If that is the"
-        " same person, write the key in the request as it is there, and plan again"
+        f". {source} has the key of {', '.join(requests)} in a different case (capital or small letters). If that is "
+        "the same person, write the key in the request as the table has it, then plan again"
     )
 
 

@@ -29,7 +29,7 @@ def unproved(found: Recognised, world: World) -> tuple[Gap, ...]:
                     id=f"gap-rebuild_unproved-{slug(item.copy.id.removeprefix('c-'))}",
                     dataset=item.copy.dataset,
                     kind=GapKind.REBUILD_UNPROVED,
-                    reason=f"its recorded statement rebuilds it, and {why}; the person may reappear",
+                    reason=f"its recorded statement rebuilds it, but {why}; the person may reappear",
                     evidence="job " + ", ".join(sorted({j.job for j in _jobs(item, world)})),
                 )
             )

@@ -127,7 +127,7 @@ class Why(StrEnum):
 
     NAME = "named as the key is"
     VALUES = "its values are keys of the source"
-    UNREAD = "nothing to compare them with can be read there"
+    UNREAD = "no readable values there to compare them with"
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,10 @@ def clones_taken_along(
             continue
         name = title(by_location[origin])
         if item := ready.get(state.location):
-            reason = f"{item.copy.reason}; holds nothing of the person, but reads files of {name}: it takes them along"
+            reason = (
+                f"{item.copy.reason}; it contains nothing of the person, but reads files of {name}: the step copies "
+                "these files into the clone"
+            )
             taken.append(replace(item, copy=item.copy.model_copy(update={"reason": reason})))
         else:
             gaps.append(_gap(state, name))
@@ -52,6 +55,8 @@ def _gap(state: TableState, origin: str) -> Gap:
         kind=GapKind.CLONE_READS_FILES,
         reason=f"a shallow clone that reads files of {origin}: it contains nothing of the person, but becomes"
         " unreadable when the origin's old files are removed",
-        evidence="copy it into an independent table (CREATE OR REPLACE TABLE … AS SELECT * FROM it), or drop it, then"
-        " plan again. If nobody needs the clone, waive this",
+        evidence=(
+            "copy the clone into an independent table (CREATE OR REPLACE TABLE … AS SELECT * FROM the clone), or "
+            "drop the clone, then plan again. If nobody needs the clone, waive this gap"
+        ),
     )

@@ -83,12 +83,20 @@ def _assumptions(asked: Asked) -> Iterator[str]:
         f"{asked.touched_by_all:.4g} of the files contain any of"
         f" {counted(asked.persons, 'person')}, independent of each other"
     )
-    yield "low: nobody is found. high: the persons are in every file, old versions and metadata included"
-    yield "every table and folder may hold the persons: a plan leaves out those in which its search finds nobody"
+    yield "low: the search finds no person. high: every file contains the persons, old versions and metadata included"
+    yield (
+        "every table and folder may contain the persons: a plan leaves out tables and folders in which its search "
+        "finds none of them"
+    )
     rate, more = f"{asked.rate / MIB:,.1f}", f"{FILE_SECONDS * 1000:g}"
     yield f"one executor searches {rate} MiB of files a second, and takes {more} ms more for each file"
-    yield "steps take as long as plans reckon: a fixed time each, and a second for 50 MB; copies follow one another"
+    yield (
+        "the time of steps is as in plans: a fixed time for each, and a second for 50 MB; copies are treated one "
+        "after the other"
+    )
     yield "wall time is a lower bound: executors share the files of one step or search, and no file is divided"
-    yield "an hour of an executor's work costs `spark_hour`; idle executors cost nothing; steps cost what plans say"
-    yield "each copy is verified by decoding all its files again, without what the scan ledger spares"
+    yield (
+        "an hour of an executor's work costs `spark_hour`; idle executors cost nothing; steps cost as much as in plans"
+    )
+    yield "each copy is verified by decoding all its files again, without the savings of the scan ledger"
     yield "replicas of buckets, unfinished uploads, HDFS snapshots and trash, and rebuilds are not counted"

@@ -17,8 +17,8 @@ from pii_tracer.model.plan import Precondition
 from planners.copies.scan_evidence import PATH, Seen
 
 BY_ITS_JOB = (
-    "let its owner remove its data with all old versions, then plan again, and run its job after the erasure"
-    " (docs/gaps.md#blocked-copies)"
+    "ask the table's owner to remove its data with all old versions, then plan again. Ask the owner to run its job "
+    "after the erasure (docs/gaps.md#blocked-copies)"
 )
 """The way out where no step writes a table again by its query."""
 
@@ -119,8 +119,8 @@ class FormatPlanner:
     def missing_column(self, state: TableState) -> str:
         """What it means that lineage names a column, and the table has none of that name."""
         return (
-            "the table has no such column: renamed or dropped since; add the statement (ALTER TABLE … RENAME COLUMN) to"
-            " the lineage's SQL, or harvest the newest statement of the job that writes it, then plan again"
+            "the table has no such column: it was renamed or dropped. Add the statement (ALTER TABLE … RENAME "
+            "COLUMN) to the lineage's SQL, or harvest the newest statement of the job that writes it, then plan again"
         )
 
     def unnamed_column(self, state: TableState, column: str) -> str | None:
@@ -159,8 +159,8 @@ class FormatPlanner:
         if item.rebuild_sql or seen.in_rows:
             return None
         return (
-            "a file contains a value beside rows, and its format has no step that removes it: ask its owner to rewrite"
-            " the file without the value, or to remove it"
+            "a file contains a value outside its rows, and no step for this format removes it: ask its owner to "
+            "rewrite the file without the value, or to remove it"
         )
 
     def beyond_engine(self, state: TableState, profile: str) -> str | None:
@@ -196,14 +196,14 @@ def beside_rows(item: CopyDraft, seen: Seen) -> str | None:
     if item.rebuild_sql or seen.in_rows or PATH in seen.places or not seen.file.endswith(_DATA_FILES):
         return None
     return (
-        f"a data file contains a value that none of its rows has ({', '.join(sorted(seen.places))}), and a delete of"
-        " rows does not remove it. Ask its owner to rewrite this file, by an UPDATE that sets one of its rows to its"
-        " current value, or by a rewrite of its partition"
+        f"a data file contains a value that none of its rows has ({', '.join(sorted(seen.places))}), and a delete of "
+        "rows does not remove it. Ask its owner to rewrite this file, with an UPDATE that sets one of its rows to "
+        "its current value, or with a rewrite of its partition"
     )
 
 
 def _no_references(name: Format) -> PlanError:
     return PlanError(
         f"no step erases a branch or tag of the table format `{name}`",
-        todo="install a newer version of the package that brings the format, or drop the reference, then plan again",
+        todo="install a newer version of the package that adds the format, or drop the reference, then plan again",
     )

@@ -46,9 +46,9 @@ def accepted(
     waiver = waivers.get(gap.id)
     if waiver and gap.kind == GapKind.LEFT_OUT:
         raise PlanError(
-            f"{gap.id} cannot be waived: what is left out is not erased",
+            f"{gap.id} cannot be waived: the plan would not erase the left-out copies",
             where="the waivers file",
-            todo="take it out, or plan without `--only`",
+            todo="remove this waiver, or plan without `--only`",
         )
     holds = waiver is not None and waiver.until > as_of and waiver.of == shown.seen
     return shown.model_copy(update={"waiver": waiver}) if holds else shown

@@ -44,10 +44,10 @@ def _no_way(state: TableState, item: CopyDraft) -> str:
         return why
     if item.carriage and item.carriage.mixed and not item.rebuild_sql:
         return (
-            f"a row can name several people, so none is deleted, and {item.no_rebuild}; or name it under the subject's"
-            " `tables`, with each column that has the key"
+            f"a row can name several people, so the plan deletes no row: {item.no_rebuild}; or add the table under "
+            "the subject's `tables`, with each column that has the key"
         )
-    return f"no key to delete by, and {item.no_rebuild}"
+    return f"no key to delete by: {item.no_rebuild}"
 
 
 def doubts(found: Survey, state: TableState, carriage: Carriage, item: CopyDraft, seen: Evidence | None) -> list[Gap]:
@@ -85,9 +85,11 @@ def shared_in(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]
                     id=f"gap-shared-{name}-{slug(column)}",
                     dataset=state.dataset,
                     kind=GapKind.SHARED_IDENTIFIER,
-                    reason=f"shared with other people, or naming nobody: {counted(shared, 'value')} of {trace.origin}"
-                    f" (`unknown`). They delete no row. The person's rows that have no other key than {column}"
-                    " stay",
+                    reason=(
+                        f"{counted(shared, 'value')} of {trace.origin} cannot identify the person: other people have "
+                        "the same value, or the value names nobody (`unknown`). The plan deletes no rows by these "
+                        f"values. The person's rows that have only the key {column} would remain"
+                    ),
                     evidence=f"column {column}, from {trace.origin}",
                 )
             )
@@ -100,9 +102,11 @@ def not_certain(dataset: DatasetId, name: str, column: str, trace: Trace, derive
         id=f"gap-not_certain-{name}-{slug(column)}-{trace.origin}",
         dataset=dataset,
         kind=GapKind.VALUE_NOT_CERTAIN,
-        reason=f"the value of {shown(trace.expression, trace.origin)} is not certain for {derived.unsure} of the"
-        f" persons ({derived.why}): their rows that have no other key than {column} would stay",
-        evidence="let the job write the key beside it, or rebuild the dataset from its erased source",
+        reason=(
+            f"the value of {shown(trace.expression, trace.origin)} is not certain for {derived.unsure} of the persons "
+            f"({derived.why}): their rows that have only the key {column} would remain"
+        ),
+        evidence="let the job write the key in an additional column, or rebuild the dataset from its erased source",
     )
 
 
@@ -118,8 +122,10 @@ def former_values(found: Survey) -> list[Gap]:
                     id=f"gap-former_value-{slug(found.subject.name)}-{slug(origin)}",
                     dataset=found.source,
                     kind=GapKind.FORMER_VALUE,
-                    reason=f"somebody else has {counted(number, 'former value')} of {origin} too;"
-                    " it is unknown whose rows hold them",
+                    reason=(
+                        f"{counted(number, 'former value')} of {origin} cannot identify the person: somebody else has "
+                        "the same value, so the owner of such rows is unknown"
+                    ),
                     evidence="retained versions of the tables that the subject is known from",
                 )
             )
@@ -145,8 +151,10 @@ def former_unread(found: Survey) -> list[Gap]:
                     dataset=table,
                     kind=GapKind.FORMER_UNREAD,
                     seen=whole_list(why, ways),
-                    reason=f"{why}. The person's rows that have only a former"
-                    f" value would stay in {counted(len(ways), 'dataset')}",
+                    reason=(
+                        f"{why}. The person's rows that have only a former value would remain in "
+                        f"{counted(len(ways), 'dataset')}"
+                    ),
                     evidence=", ".join(sorted(ways)[:5]),
                 )
             )
@@ -166,10 +174,11 @@ def shared_values(found: Survey) -> list[Gap]:
                     id=f"gap-shared-{slug(found.subject.name)}-{slug(origin)}",
                     dataset=found.source,
                     kind=GapKind.SHARED_IDENTIFIER,
-                    reason="shared with other people, or naming nobody (`unknown`):"
-                    f" {counted(number, 'value')} of {origin}."
-                    " Nothing is deleted or searched by them, so the person's rows and files that have nothing"
-                    " else stay",
+                    reason=(
+                        f"{counted(number, 'value')} of {origin} cannot identify the person: other people have the "
+                        "same value, or the value names nobody (`unknown`). The plan deletes and searches nothing by "
+                        "these values. The person's rows and files that have no other value would remain"
+                    ),
                     evidence=f"rows of {found.subject.source} with other keys",
                 )
             )
@@ -208,10 +217,13 @@ def _within(place: HdfsPlace | ObjectPlace, dataset: DatasetId) -> bool:
 
 def _not_found(dataset: DatasetId) -> str:
     if dataset.namespace.startswith("kafka://"):
-        return "lineage leads to this topic and the estate file does not declare it: add it under `kafka`"
+        return "lineage leads to this topic, but the estate file does not declare the topic: add it under `kafka`"
     if is_s3(dataset.namespace):
-        return "lineage leads to this place in S3 and the estate file does not name it: add it under `roots`"
-    return "lineage leads here and discovery found nothing: dropped, renamed, or outside the known roots"
+        return "lineage leads to this place in S3, but the estate file does not list the place: add it under `roots`"
+    return (
+        "lineage leads here, but discovery found no data: the table was dropped or renamed, or is outside of the "
+        "known roots"
+    )
 
 
 def _is_former_name(found: Survey, world: World, dataset: DatasetId) -> bool:
@@ -249,7 +261,11 @@ def _is_another(gap: LineageGap, persons: Collection[DatasetId], tables: Collect
 def _beside(seen: Evidence, *, known: bool) -> str:
     """What the other files show of a folder in which something is unreadable. known: it is a table, of which short
     numbers are told apart."""
-    found = ". Other files of the folder have the person's values, and no step erases them there" if seen.found else ""
+    found = (
+        (". Other files of the folder contain the person's values, and no step erases these files")
+        if seen.found
+        else ""
+    )
     if known or not seen.weak:
         return found
     return f"{found}. Other files of the folder have digits of the person's key: {', '.join(sorted(seen.weak))}"
@@ -289,7 +305,9 @@ def inventory_gaps(world: World, copies: Container[DatasetId] = ()) -> list[Gap]
                 continue
             if seen and seen.found:
                 kind = GapKind.UNEXPECTED_COPY
-                reason = "the person's values are in a file that belongs to no table: ask its owner to remove it"
+                reason = (
+                    "a file that belongs to no table contains the person's values: ask its owner to remove the file"
+                )
         elif kind in _OF_THE_WAY and g.dataset in settled:
             continue
         elif kind == GapKind.UNREADABLE and (beside := world.evidence.get(g.evidence)):

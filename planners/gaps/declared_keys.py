@@ -25,11 +25,12 @@ def rows_of_others(state: TableState, item: CopyDraft, seen: Evidence | None) ->
         _gap(
             state,
             column,
-            f"{counted(sum(one.rows for one in ones), 'row')} would be deleted that"
-            f" {' or '.join(sorted(one.by for one in ones))} alone finds. In {column} they have a value that the"
-            " persons do not have in the source, so they may be another person's",
-            "a family has one phone, and two systems count from one. Let the job write the key, or correct the"
-            " table's key or rows, then plan again. Where the rows are the persons' own (a former address), waive this",
+            f"{counted(sum(one.rows for one in ones), 'row')} that only {' or '.join(sorted(one.by for one in ones))} "
+            f"finds would be deleted. In {column} these rows have a value that the persons do not have in the source, "
+            "so the rows may belong to another person",
+            "let the job write the key, or correct the table's key or rows, then plan again. (A family may share a "
+            "phone, and two systems may number from 1.) If the rows are the persons' own (a former address), waive "
+            "this gap",
         )
         for column, ones in sorted(by_column.items())
     ]
@@ -37,10 +38,11 @@ def rows_of_others(state: TableState, item: CopyDraft, seen: Evidence | None) ->
         _gap(
             state,
             column,
-            f"the estate file declares {column} as the key here, and less than half of its values are keys of the"
-            " source. It may be another system's number, and the rows would be deleted that have the same by chance",
-            "take the table out of the subject's `tables`, or correct its `key`, then plan again. Where the rows of"
-            " former persons are the reason, waive this",
+            f"the estate file declares {column} as the key here, but less than half of its values are keys of the "
+            "source. The column may contain numbers of another system. Rows with an equal number by chance would be "
+            "deleted",
+            "remove the table from the subject's `tables`, or correct its `key`, then plan again. If rows of former "
+            "persons are the reason, waive this gap",
         )
         for column in sorted(seen.strange_keys - by_column.keys())
     ]
@@ -69,10 +71,13 @@ def silent_key(state: TableState, item: CopyDraft, seen: Evidence | None) -> lis
         return []
     declared = ", ".join(sorted({term.label() for term in keys.terms})) if keys else "no column"
     what = (
-        f"It finds no row of the persons, but the scan sees them in {', '.join(where[:5])}: their rows would stay"
+        f"This key finds no row of the persons, but the scan found the persons in {', '.join(where[:5])}: their rows "
+        "would remain"
         if where
-        else f"The source's keys are numbers, and among the first values of {', '.join(sorted(keyless))} is none:"
-        " it can find nobody's rows"
+        else (
+            f"The source's keys are numbers, but the first values of {', '.join(sorted(keyless))} contain no number: "
+            "this key can find no rows"
+        )
     )
     return [
         Gap(
@@ -81,8 +86,10 @@ def silent_key(state: TableState, item: CopyDraft, seen: Evidence | None) -> lis
             kind=GapKind.DECLARED_KEY,
             seen=whole_list(declared, where),
             reason=f"the estate file declares {declared} as the key here. {what}",
-            evidence="correct the table's `key` under the subject's `tables`, name the identifier that it has as `of`,"
-            " or take the table out, then plan again",
+            evidence=(
+                "correct the table's `key` under the subject's `tables`, write the identifier that the column "
+                "contains as `of`, or remove the table, then plan again"
+            ),
         )
     ]
 

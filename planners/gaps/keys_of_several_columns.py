@@ -31,11 +31,12 @@ def not_compared_place(found: Survey, what: str, place: str, dataset: DatasetId 
             id=f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(place)}",
             dataset=dataset,
             kind=GapKind.KEY_OF_SEVERAL,
-            reason=f"{what} {place} is searched for the persons' identifiers, but not for the composite key"
-            f" {found.subject.key}. Rows found only by this key stay. Ask its"
-            " owner to erase them, or let a named person"
-            " waive this gap after a check",
-            evidence=f"the key of `{found.subject.name}` has several columns",
+            reason=(
+                f"{what} {place} is searched for the persons' identifiers, but not for the composite key "
+                f"{found.subject.key}. Rows that only this key finds would remain. Ask its owner to erase them, or "
+                "let a named person waive this gap after a check"
+            ),
+            evidence=f"the key of `{found.subject.name}` is composite",
         )
     ]
 
@@ -44,9 +45,11 @@ def searched_in_rows(found: Survey) -> Override:
     """What reviewers are told of such a plan: which search it goes without."""
     return Override(
         kind="key_of_several",
-        reason=f"rows of a `{found.subject.name}` are found by the columns {found.subject.key} together. Bytes are not"
-        " searched for this key, because each column alone may belong to other people. So the verification of bytes"
-        " covers only the identifiers",
+        reason=(
+            f"rows of a `{found.subject.name}` are found by the columns {found.subject.key} together. The byte search "
+            "does not use this key, because a value of one column may belong to other people. So the verification of "
+            "bytes covers only the identifiers"
+        ),
     )
 
 
@@ -71,9 +74,11 @@ def unexplained_key(found: Survey, state: TableState) -> list[Gap]:
             id=f"gap-{GapKind.KEY_OF_SEVERAL}-{slug(found.subject.name)}-{slug(title(state))}",
             dataset=state.dataset,
             kind=GapKind.KEY_OF_SEVERAL,
-            reason=f"it has the columns {', '.join(columns)} of the key, and no lineage says whose these are: the bytes"
-            " are not searched for a key of several columns. Name the table under the subject's `tables`, or give its"
-            " lineage; a named person waives another thing's numbers",
+            reason=(
+                f"the table has the key columns {', '.join(columns)}, but no lineage shows whose keys these are. The "
+                "byte search does not use keys of several columns. Add the table under the subject's `tables`, or "
+                "load its lineage, then plan again. If these are numbers of other things, waive this gap"
+            ),
             evidence=f"the key of `{found.subject.name}` is {found.subject.key}",
         )
     ]

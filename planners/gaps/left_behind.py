@@ -56,10 +56,10 @@ def _unread(item: CopyDraft, seen: Evidence) -> Gap:
     return gap_of(
         item,
         GapKind.NOT_SCANNED,
-        f"{counted(len(seen.unread), 'file')} could not be decoded, or only in part. A rewrite keeps such a part,"
-        " and the search after the run cannot call it clean",
-        "make them readable to the scan (rights, keys, format), or remove them, then plan again. Or look into them"
-        f" and waive the gap: {'; '.join(seen.unread[:3])}",
+        f"{counted(len(seen.unread), 'file')} could not be decoded completely. A rewrite keeps the undecoded parts, "
+        "and the search after the run cannot verify them",
+        "make these files readable for the scan (rights, keys, format), or remove them, then plan again. Or check "
+        f"them by hand, and waive this gap: {'; '.join(seen.unread[:3])}",
         seen.unread,
     )
 
@@ -89,9 +89,8 @@ def _gap(item: CopyDraft, ways: dict[str, str]) -> Gap:
     return gap_of(
         item,
         GapKind.LEFT_BEHIND,
-        f"no step rewrites or removes {counted(len(files), 'file')} with data"
-        f" of the persons: {remedies}; then plan again."
-        " If this is waived, the run ends with residue there",
+        f"no step rewrites or removes {counted(len(files), 'file')} with data of the persons: {remedies}; then plan "
+        "again. If you waive this gap, the run ends with residue in this place",
         ", ".join(files[:_NAMED]) + more,
         files,
     )
@@ -104,10 +103,11 @@ def beyond_engine(items: Iterable[CopyDraft], profile: str) -> tuple[Gap, ...]:
         if item.state and item.copy.origin is None and item.copy.strategy in _TREATED:
             what = planner_of(item.copy.format).beyond_engine(item.state, profile)
             if what:
-                reason = f"the engine of Spark {profile} does not know {what}, and refuses the table"
+                reason = f"Spark {profile} does not support {what}, and rejects the table"
                 todo = (
-                    "set another `spark.profile` in the estate file where that one knows it, or have its owner drop it"
-                    " (ALTER TABLE … DROP FEATURE), then plan again; waived, the run stops at this table"
+                    "set a `spark.profile` in the estate file that supports this feature, or ask the owner to drop "
+                    "the feature (ALTER TABLE … DROP FEATURE), then plan again. If you waive this gap, the run stops "
+                    "at this table"
                 )
                 gaps.append(gap_of(item, GapKind.UNKNOWN_VERSION, reason, todo))
     return tuple(gaps)

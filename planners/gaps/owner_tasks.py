@@ -56,8 +56,10 @@ def _step(number: int, task: OwnerTask, about: Sequence[Gap], items: Sequence[Co
         },
         hazards=(),
         irreversible=False,
-        verification="a trusted person signed that it was done, with the digest of the evidence; the run looks at every"
-        " place of the plan again when it is over",
+        verification=(
+            "a trusted person signed that the task is done, with the digest of the evidence; at its end the run "
+            "searches every place of the plan again"
+        ),
         reason=f"{task.owner}: {task.act}",
         after=tuple(sorted(_named(name, items, about[0]).drafts[-1].id for name in task.after)),
     )
@@ -70,10 +72,13 @@ def _refuse_chain(items: Sequence[CopyDraft]) -> None:
         if above := sorted(looks.keys() & {*item.drafts[0].after}):
             source, copy = looks[above[0]], item.copy
             raise PlanError(
-                f"one task is to compute {copy.table or copy.id} again, and {source.table or source.id}, which it is"
-                " computed from",
+                f"a task to recompute {copy.table or copy.id} uses the same words as a task to recompute its source "
+                f"{source.table or source.id}",
                 where=f"the waiver for {copy.id}",
-                todo="give this waiver a task in other words: it is done when the other one is verified",
+                todo=(
+                    "describe the task of this waiver in different words, because people do it after the task of the "
+                    "source"
+                ),
             )
 
 
@@ -88,9 +93,9 @@ def _named(name: str, items: Sequence[CopyDraft], gap: Gap) -> CopyDraft:
     found = [item for item in items if item.drafts and (name == item.copy.id or is_named(name, item.copy))]
     if not found:
         raise PlanError(
-            f"a task comes before or after {name}, and the plan has no step there",
+            f"a task names {name} in `before` or `after`, but the plan has no step for {name}",
             where=f"the waiver of {gap.id}",
-            todo="name a copy of the plan: its table, its place or its id",
+            todo="write the table, place or id of a copy in the plan",
         )
     # what hangs from a copy (its history, its old versions) has the copy's name, and comes behind it
     return next((item for item in found if item.copy.origin is None), found[0])

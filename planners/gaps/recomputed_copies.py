@@ -23,12 +23,13 @@ from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, Draft, verification
 
 _OFFER = (
-    ". Or its owner computes it again after the erasure (docs/gaps.md#computed-again-by-its-owner). Then waive this gap"
-    " with a task: {who: NAME, why: REASON, until: DATE, of: DIGEST, task: {owner: TEAM, act: run the job of %s again}}"
+    ". Or ask the owner to recompute it after the erasure (docs/gaps.md#computed-again-by-its-owner). Then waive "
+    "this gap with a task: {who: NAME, why: REASON, until: DATE, of: DIGEST, task: {owner: TEAM, act: run the job "
+    "of %s again}}"
 )
-_KEEPS = "not each of its jobs has a recorded statement that overwrites the whole table: old rows may stay in it"
-_UNPLANNED = "this plan erases nothing that it is computed from"
-_NO_OFFER = ". Its owner cannot compute it again after the erasure: %s"
+_KEEPS = "some of its jobs have no recorded statement that overwrites the whole table: old rows may remain in it"
+_UNPLANNED = "this plan erases none of its sources"
+_NO_OFFER = ". A recomputation by its owner after the erasure is not possible: %s"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def by_owners(items: Sequence[CopyDraft], gaps: Sequence[Gap], world: World) -> 
     mine = {_gap_id(item): item.copy for item in items if item.recomputable and item.copy.strategy is Strategy.BLOCKED}
     others = [gap for gap in gaps if gap.id not in mine]
     above = {name: sources(copy.dataset, world.graph) for name, copy in mine.items()}
-    doubted = {gap.dataset: f"{gap.id} is about it, too" for gap in others if gap.dataset}
+    doubted = {gap.dataset: f"{gap.id} also concerns this copy" for gap in others if gap.dataset}
     worked = {item.copy.dataset for item in items if item.copy.kind not in NO_INPUT and item.drafts}
     for name, copy in mine.items():
         if not overwrites(world.graph.jobs_into(copy.dataset)):
@@ -128,7 +129,7 @@ def _gap_id(item: CopyDraft) -> str:
 
 
 def _with_steps(item: CopyDraft) -> CopyDraft:
-    reason = f"{item.copy.reason}; its owner computes it again after the erasure"
+    reason = f"{item.copy.reason}; its owner recomputes it after the erasure"
     copy = item.copy.model_copy(update={"strategy": Strategy.RECOMPUTED, "reason": reason})
     item = replace(item, copy=copy)
     note = Draft(
@@ -139,13 +140,16 @@ def _with_steps(item: CopyDraft) -> CopyDraft:
         parameters={"table": copy.table, "location": copy.location},
         hazards=("F9",),
         irreversible=False,
-        verification="the journal has a mark of each file that is there",
-        reason="all that it is computed from is erased: none of the files that are there now may stay",
+        verification="the journal lists each existing file",
+        reason="all its sources are erased, so the recomputation must replace every file that exists now",
     )
     look = replace(
         verification(item, (note,)),
         hazards=("F4", "F9"),
-        verification="none of the noted files is left, and the byte search finds nobody; counts are not compared",
+        verification=(
+            "none of the listed files exists any more, and the byte search finds none of the persons; row counts are "
+            "not compared"
+        ),
     )
     return replace(item, drafts=(note, look))
 

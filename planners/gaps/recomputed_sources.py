@@ -69,16 +69,16 @@ def _against(
     title: Callable[[DatasetId], str],
 ) -> str | None:
     if not found:
-        return "lineage does not show what it is computed from"
+        return "lineage does not show its sources"
     if dataset in found:
-        return "it is computed from itself, and its old rows would go into the new ones"
+        return "it is computed from itself, so its old rows would be copied into the new ones"
     told = {*found, dataset}
     if any(gap.dataset is None or {gap.dataset, gap.same_as} & told for gap in graph.gaps):
-        return "lineage is not complete, so that it may be computed from more than what is known"
+        return "lineage is not complete, so it may have unknown sources"
     held = sorted(title(one) for one in found if one not in good and not _shows(one, graph))
     if held:
         more = f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
-        return f"it is computed from {', '.join(held[:_SHOWN])}{more}, which no step looks at again before the job runs"
+        return f"it is computed from {', '.join(held[:_SHOWN])}{more}, which no step verifies before the job runs"
     return None
 
 

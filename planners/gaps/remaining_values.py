@@ -18,28 +18,33 @@ from planners.locate.edge_effects import value_edges
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, slug
 
-_WAIVED = "; or it is waived, and the run ends with residue"
+_WAIVED = ". Or waive this gap; then the run ends with residue"
 _TODO = (
-    "ask their owner to clear the value in these rows before the run (they"
-    " are other people's: nothing here changes them)."
-    " Or, if the rows are the persons', name a key of theirs in them, in the estate file or by the jobs' lineage"
+    "ask the owner to clear the value in these rows before the run (no step changes rows of other people). Or, if "
+    "the rows are the persons', declare the key of these rows, in the estate file or in the lineage of the jobs"
 )
 _WRITTEN = (
-    "if they are the persons', ask their owner to write the key there as the source has it, or to delete them, then"
-    " plan again. If they are other people's, the search still takes their key for the person's: ask for a key that"
-    " differs in more than case, blanks, signs and accents"
+    "if the rows are the persons', ask the owner to write the key as the source has it, or to delete the rows, then "
+    "plan again. If the rows are other people's, the search cannot distinguish their key from the person's: ask for "
+    "a key that differs in more than case, blanks, signs and accents"
 )
 _DROPPED = (
-    "files without rows of the persons still have the column, and no step writes these again: ask the table's owner to"
-    " rewrite all of its data files before the run"
+    "files without rows of the persons still contain this column, and no step rewrites them: ask the table's owner "
+    "to rewrite all its data files before the run"
 )
 _OFFERED = {
-    "other_keys": ". Or, only if the column names a second person of the same kind, name it under"
-    " `other_keys`, which sets it to NULL in these rows. Do not name numbers of another system: that damages its rows",
-    "list": ". Or, only if the list or map names persons of the same kind, name {name} under `tables` or `other_keys`"
-    " with `row: keep`, which removes the person's elements. Do not name numbers of another system",
-    "not_keys": "; or, where the column holds another system's numbers (most of them are not keys of the source),"
-    " declare them under `not_keys`",
+    "other_keys": (
+        ". Or, only if the column names a second person of the same kind, add the column under `other_keys`, which "
+        "sets the column to NULL in these rows. Do not add numbers of another system there: this would damage rows"
+    ),
+    "list": (
+        ". Or, only if the list or map names persons of the same kind, add {name} under `tables` or `other_keys` "
+        "with `row: keep`, which removes the person's elements. Do not add numbers of another system there"
+    ),
+    "not_keys": (
+        "; or, if the column contains numbers of another system (most are not keys of the source), declare the "
+        "column under `not_keys`"
+    ),
 }
 
 
@@ -115,10 +120,14 @@ def _again(item: CopyDraft, column: str, origin: str) -> Gap:
         id=f"gap-{GapKind.OTHERS_ROWS}-{slug(item.copy.id.removeprefix('c-'))}-{slug(column)}",
         dataset=item.copy.dataset,
         kind=GapKind.OTHERS_ROWS,
-        reason=f"it holds the persons in {column}, which is filled from {origin}, where rows with them stay: a rebuild"
-        " writes them again",
-        evidence=f"solve it for {origin} and plan again: that also solves it here. If that column holds another"
-        f" system's numbers, declare them under `not_keys`{_WAIVED}",
+        reason=(
+            f"its column {column} contains the persons, and is filled from {origin}, which keeps rows with the "
+            "persons: a rebuild would write the values again"
+        ),
+        evidence=(
+            f"solve this gap for {origin}, then plan again: this also solves it here. If that column contains numbers "
+            f"of another system, declare it under `not_keys`{_WAIVED}"
+        ),
     )
 
 
@@ -144,9 +153,9 @@ def _names(item: CopyDraft) -> Gap:
     return gap_of(
         item,
         GapKind.OBJECT_NAMES,
-        "names of files, or of folders above them, hold the persons, and no step changes a name",
-        "their owner gives them other names, then plan again; or it is waived, and the run ends with residue"
-        " there until they are removed and it is resumed",
+        "names of files or folders contain values of the persons, and no step changes names",
+        "ask the owner to rename them, then plan again. Or waive this gap; then the run ends with residue until "
+        "somebody removes the files and resumes the run",
     )
 
 
@@ -169,9 +178,9 @@ def _gap(item: CopyDraft, told: OthersRows) -> Gap:
 
 def _beside_key(item: CopyDraft, told: OthersRows) -> tuple[str, str]:
     keys = ", ".join(sorted({t.label() for t in item.copy.places.terms})) if item.copy.places else ""
-    those = "row that is not the persons' holds" if told.rows == 1 else "rows that are not the persons' hold"
-    stays = "this value stays" if told.rows == 1 else "these values stay"
-    column = f"{told.column}, a column that the table dropped" if told.dropped else told.column
+    those = "row that is not the persons' contains" if told.rows == 1 else "rows that are not the persons' contain"
+    stays = "this value would remain" if told.rows == 1 else "these values would remain"
+    column = f"{told.column} (a dropped column)" if told.dropped else told.column
     todo = _DROPPED if told.dropped else _TODO
     reason = f"{_number(told)} {those} them in {column}: the plan finds rows by {keys}, so {stays}"
     return reason, todo + _offered(item, told)
@@ -187,10 +196,10 @@ def _offered(item: CopyDraft, told: OthersRows) -> str:
 
 
 def _in_key(told: OthersRows) -> tuple[str, str]:
-    rows, stay = ("row", "this row stays") if told.rows == 1 else ("rows", "these rows stay")
+    rows, stay = ("row", "this row would remain") if told.rows == 1 else ("rows", "these rows would remain")
     return (
-        f"in {_number(told)} {rows} {told.column} has a value of the persons in another writing (blanks, signs or words"
-        f" beside it, other case or accents, escapes). The plan compares whole values, so {stay}",
+        f"in {_number(told)} {rows} {told.column} has a value of the persons in a different form (extra blanks, signs "
+        f"or words, different case or accents, escapes). The plan compares whole values, so {stay}",
         _WRITTEN,
     )
 

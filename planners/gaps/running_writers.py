@@ -25,8 +25,11 @@ def running_writers(estate: Estate, retention: Retention) -> tuple[Gap, ...]:
             id=f"gap-writer_running-{slug(writer.job)}",
             dataset=None,
             kind=GapKind.WRITER_RUNNING,
-            reason=f"the job {writer.job} may write while old files are removed at once, and fill copies again",
-            evidence="the estate file, `writers`: not stopped",
+            reason=(
+                f"the job {writer.job} may write while the run removes old files without a waiting time, and may "
+                "write the persons' rows again"
+            ),
+            evidence="the estate file, `writers`: this job is not declared as stopped",
         )
         for writer in estate.writers
         if not writer.stopped

@@ -30,7 +30,7 @@ def table_texts(items: Iterable[CopyDraft], world: World) -> tuple[Gap, ...]:
         found = [text for text in texts if text.certain or any(of_persons(item.copy, *one) for one in text.digits)]
         told = [text.place for text in found]
         if told and item.copy.origin is None and item.copy.strategy is not Strategy.EXEMPT:
-            reason = f"the table names the person in its {', '.join(told)}, which erasing rows does not change"
+            reason = f"the table names the person in its {', '.join(told)}, which the erasure of rows does not change"
             shown = (digest for text in found for digest in text.texts)
             gaps.append(gap_of(item, GapKind.TABLE_TEXT, reason, _todo(item, told), shown))
     return (*gaps, *_of_catalogs(world), *_of_jobs(world))
@@ -47,9 +47,9 @@ def _of_jobs(world: World) -> Iterator[Gap]:
     """Statements that lineage was read from, which stay in its inputs, and names, which stay in the graph, too."""
     for one in world.jobs:
         places = ", ".join(one.places[:3]) + (f" and {len(one.places) - 3} more" if len(one.places) > 3 else "")
-        by_job = f"a recorded statement of the job {one.job} names the person, and no step writes it again"
-        by_name = "a name in the lineage has a value of the person, and the graph in the state folder keeps it"
-        way_out = "remove the value from the SQL file, or remove the events; harvest, and plan again"
+        by_job = f"a recorded statement of the job {one.job} names the person, and no step rewrites the statement"
+        by_name = "a name in the lineage contains a value of the person, and the graph in the state folder retains it"
+        way_out = "remove the value from the SQL file, or remove the events. Then harvest, and plan again"
         yield Gap(
             id=f"gap-{GapKind.LINEAGE_TEXT}-{slug(one.job or 'names')}",
             dataset=None,
@@ -65,7 +65,9 @@ def _of_catalogs(world: World) -> Iterator[Gap]:
     for one in world.catalogs:
         name = slug(one.title)
         if one.places:
-            reason = f"the catalog names the person in {', '.join(one.places)}, which erasing rows does not change"
+            reason = (
+                f"the catalog names the person in {', '.join(one.places)}, which the erasure of rows does not change"
+            )
             yield Gap(
                 id=f"gap-{GapKind.TABLE_TEXT}-{name}",
                 dataset=None,
@@ -84,7 +86,7 @@ def _unread_texts(world: World) -> Iterator[Gap]:
         for cause in one.unread:
             titles.setdefault((one.title.partition(".")[0], cause), []).append(one.title)
     for (catalog, cause), named in titles.items():
-        reason = f"what the catalog keeps beside rows was not read: {cause}"
+        reason = f"texts in the catalog (such as comments and properties) were not read: {cause}"
         more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
         yield Gap(
             id=f"{_OF_CATALOG}{slug(catalog)}-{short_digest(cause)}",
@@ -107,6 +109,6 @@ def _todo(item: CopyDraft, told: Iterable[str]) -> str:
     ways = [f"{place}: {known[place]}" for place in told if place in known]
     first = [] if ways and all(place in known for place in told) else [_STATEMENTS]
     return (
-        f"ask its owner to remove the value ({'; '.join((*first, *ways))}), then plan again: the plan's steps remove"
-        " the metadata that had it before"
+        f"ask its owner to remove the value ({'; '.join((*first, *ways))}), then plan again: the plan's steps remove "
+        "old metadata with the value"
     )

@@ -32,12 +32,14 @@ def keys_of_several(found: Survey, world: World) -> list[Gap]:
                     id=several_id(found, request),
                     dataset=found.source,
                     kind=GapKind.KEY_OF_SEVERAL,
-                    reason=f"{_why(found, request, same, beside)}. All of them, and all that their values find, would"
-                    " be erased as one person's. Name all columns that distinguish persons together, as `key:"
-                    f" [{', '.join(_together(found, beside))}]`, and plan again. Waive this where somebody looked, and"
-                    " all these rows are of the person of the request",
+                    reason=(
+                        f"{_why(found, request, same, beside)}. The plan would erase all these rows, and all rows "
+                        "that their values find, as rows of one person. Name all columns that together distinguish "
+                        f"persons, as `key: [{', '.join(_together(found, beside))}]`, then plan again. If somebody "
+                        "checked that all these rows belong to the person of the request, waive this gap"
+                    ),
                     evidence=f"current rows of {found.subject.source} with the key of {request}: {same.rows}"
-                    + (f"; its own key of a row: {', '.join(state.row_key)}" if state and beside else ""),
+                    + (f"; the table's key of a row: {', '.join(state.row_key)}" if state and beside else ""),
                 )
             )
     return gaps
@@ -50,10 +52,12 @@ def _written_otherwise(found: Survey, request: str, number: int) -> Gap:
         id=several_id(found, request),
         dataset=found.source,
         kind=GapKind.KEY_OF_SEVERAL,
-        reason=f"the key of {request} is a whole number, and {source} has the same number as"
-        f" {counted(number, 'other key')} (as `4711` and `4711.0`). All of them would be erased as one person's. If"
-        f" they are several persons, give one another key in {source} and its copies, and plan again. Waive this where"
-        " somebody looked, and all of them are the person of the request",
+        reason=(
+            f"the key of {request} is a whole number, and {source} has the same number as "
+            f"{counted(number, 'other key')} (as `4711` and `4711.0`). The plan would erase all of them as one "
+            f"person. If they are several persons, change the key of one of them in {source} and its copies, then "
+            "plan again. If somebody checked that all of them are the person of the request, waive this gap"
+        ),
         evidence=f"current rows of {source} with the number of {request}",
     )
 
@@ -73,13 +77,12 @@ def _why(found: Survey, request: str, same: SameKey, beside: tuple[str, ...]) ->
     rows = f"the key of {request} is in {counted(same.rows, 'row')} of {source}"
     if same.persons > 1:
         return (
-            f"{rows}, which look like {counted(same.persons, 'person')}: nothing that"
-            f" they have in {', '.join(same.columns)} connects"
-            " them (as it would if one person had changed one of several identifiers)"
+            f"{rows}, which look like {counted(same.persons, 'person')}: no value in {', '.join(same.columns)} "
+            "connects them (one person who changed one of several identifiers would keep the others)"
         )
     return (
-        f"{rows}, and no identifier says that they are one person's, while {source} distinguishes its rows by"
-        f" {', '.join(beside)}, too"
+        f"{rows}, and no identifier shows that they belong to one person. {source} also distinguishes its rows by "
+        f"{', '.join(beside)}"
     )
 
 

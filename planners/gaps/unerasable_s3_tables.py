@@ -10,8 +10,8 @@ from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import RemoteEvidence
 from planners.step_drafts import slug
 
-_SHORT = "short numeric keys (under ten digits) look like other numbers in bytes: rows with only such a key may remain"
-_NO_LINEAGE = "rows of the person with other keys only cannot be found by bytes"
+_SHORT = "in bytes, short numeric keys (under ten digits) look like other numbers: rows with only such a key may remain"
+_NO_LINEAGE = "a byte search cannot find rows of the person that have only other keys"
 _SHOWN = 5
 
 
@@ -65,36 +65,38 @@ def _open(place: RemotePlace, seen: RemoteEvidence) -> bool:
 
 
 def _holding(seen: RemoteEvidence) -> str:
-    named = f"the names of {_number(seen.named, 'object')} hold a value" if seen.named else ""
+    named = f"the names of {_number(seen.named, 'object')} contain a value" if seen.named else ""
     if not seen.versions:
-        return "; ".join(filter(None, ("no object lies there", named)))
+        return "; ".join(filter(None, ("the place contains no object", named)))
     versions = _number(seen.versions, "version")
     if seen.holders:
         kinds = ", ".join(f"{number} of {kind}" for kind, number in seen.holding.items())
         told = (
-            f"{seen.holders} of {_number(seen.objects, 'object')} hold the person, in {sum(seen.holding.values())} of"
-            f" {versions} ({kinds}), {seen.noncurrent} of them noncurrent: in {_few(seen.places)}"
+            f"{seen.holders} of {_number(seen.objects, 'object')} contain the person, in {sum(seen.holding.values())} "
+            f"of {versions} ({kinds}), {seen.noncurrent} of them noncurrent: in {_few(seen.places)}"
         )
         return "; ".join(filter(None, (told, named)))
     read = seen.versions - seen.unread_versions
     told = f"{'all' if not seen.unread_versions else read} {'of ' * bool(seen.unread_versions)}{versions}"
-    told = f"{told} of {_number(seen.objects, 'object')} were read, and no unmistakable value is in them"
+    told = f"{told} of {_number(seen.objects, 'object')} were read, and contain no unmistakable value"
     return "; ".join(filter(None, (told, named)))
 
 
 def _rest(place: RemotePlace, seen: RemoteEvidence) -> list[str]:
     told = []
     if seen.unread_versions:
-        told.append(f"{_number(seen.unread_versions, 'version')} could not be read, or only in part")
+        told.append(f"{_number(seen.unread_versions, 'version')} could not be read completely")
     if place.uploads:
-        told.append(f"{_number(len(place.uploads), 'unfinished upload')}, whose bytes nobody can read")
+        told.append(f"{_number(len(place.uploads), 'unfinished upload')}, and nobody can read their bytes")
     if seen.beyond:
-        told.append(f"{_number(seen.beyond, 'file')} that metadata there names lie outside of it and were not read")
+        told.append(
+            f"{_number(seen.beyond, 'file')} referenced by metadata of this place are outside of it, and were not read"
+        )
     if place.doubt:
         told.append(place.doubt)
     if seen.digits:
         alone = _number(seen.in_digits, "version")
-        told.append(f"digits of a short key are in {_few(seen.digits)}; {alone} hold nothing else of the person")
+        told.append(f"digits of a short key are in {_few(seen.digits)}; {alone} contain nothing else of the person")
     if seen.versions or told:  # where nothing lies, no row can remain
         told.append(_SHORT if seen.short else _NO_LINEAGE)
     return told
@@ -104,9 +106,9 @@ def _to_declare(place: RemotePlace, seen: RemoteEvidence) -> Iterator[str]:
     """What to write of a table that needs a name."""
     if seen.undeclared:
         yield (
-            "if no other table reads its files, write in the estate file, under `tables` of the catalog `spark_catalog`"
-            f" of the type `declared`: {seen.undeclared} (`pii-tracer init --discover {place.location}` writes such"
-            " lines)"
+            "if no other table reads the files of this table, write in the estate file, under `tables` of the "
+            f"catalog `spark_catalog` of the type `declared`: {seen.undeclared} (`pii-tracer init --discover "
+            f"{place.location}` writes such lines)"
         )
 
 

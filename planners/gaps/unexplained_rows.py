@@ -64,7 +64,7 @@ def _taken_from(graph: LineageGraph, dataset: DatasetId, dark: Collection[Datase
 
 def said(found: Survey, dark: Mapping[DatasetId, DatasetId | None]) -> Survey:
     """The survey without the claim that such a dataset holds nothing of the persons."""
-    reason = "lineage does not show what of the persons' rows went into it"
+    reason = "lineage does not show which values of the persons' rows were copied here"
     carriages = {
         dataset: replace(carriage, reason=reason) if dataset in dark and carriage.carries is Carries.NONE else carriage
         for dataset, carriage in found.carriages.items()
@@ -88,8 +88,10 @@ def made_of_unseen(found: Survey, world: World, dark: Mapping[DatasetId, Dataset
             id=f"gap-lineage-{slug(dataset.name)}-unseen",
             dataset=dataset,
             kind=GapKind.LINEAGE,
-            reason=f"it is made of {world.title_of(origin)}, and lineage does not show what of the persons' rows went"
-            " into that. The scan looks for keys and identifiers, not for all that a row can contain",
+            reason=(
+                f"it is made from {world.title_of(origin)}, and lineage does not show which values of the persons' "
+                "rows were copied there. The scan finds keys and identifiers, but not all other values of a row"
+            ),
             evidence=f"the gap of {world.title_of(_first(origin, dark))}",
         )
         for dataset, origin in made.items()

@@ -42,8 +42,9 @@ _ANY = "id"
 _NAMES = re.compile(r"[^<>,:`\s]+")
 
 _TODO = (
-    "if it is the person's, let lineage or the subject's `tables` in the estate file say so, then plan again, or let"
-    " its owner remove it. If it is another thing's number, waive it"
+    "if the number is the person's, declare the table under the subject's `tables` in the estate file, or load its "
+    "lineage, then plan again. Or ask the owner to remove the number. If it is the number of something else, waive "
+    "this gap"
 )
 
 
@@ -180,7 +181,7 @@ def same_digits(found: Survey, world: World, state: TableState) -> list[Gap]:
             id=f"gap-{GapKind.SAME_DIGITS}-{slug(title(state))}",
             dataset=state.dataset,
             kind=GapKind.SAME_DIGITS,
-            reason=f"the dataset contains the digits of the person's key, and no lineage shows what they are: {places}",
+            reason=f"the dataset contains digits of the person's key, and no lineage explains these digits: {places}",
             evidence=_TODO,
         )
     ]

@@ -33,13 +33,13 @@ def named_columns(hold: Hold, item: CopyDraft) -> tuple[tuple[str, ...], tuple[s
         inside = [name for name in found if struct_fields(kinds.get(name.lower(), "")) is not None]
         missing += [] if found else [f"column of the category {category}"]
         # the struct as a whole would keep what nobody asked to keep
-        missing += [f"column of its own for the category {category}, which lies inside {name}" for name in inside]
+        missing += [f"separate column for the category {category}, which lies inside {name}" for name in inside]
     return tuple(dict.fromkeys(wanted)), tuple(missing)
 
 
 def _field(name: str, known: Mapping[str, str]) -> str:
     struct = name.partition(".")[0]
-    return f" (a field cannot be held by itself: `{struct}` can)" if "." in name and struct.lower() in known else ""
+    return f" (a hold cannot keep a single field: hold `{struct}`)" if "." in name and struct.lower() in known else ""
 
 
 def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
@@ -51,11 +51,11 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
         or state is None
         or match is None
     ):
-        return "no row of the person can be changed by itself in this dataset"
+        return "no step can change single rows of the person in this dataset"
     if item.copy.mentions:
-        return "a row of this dataset can name several persons, and is not held for one of them alone"
+        return "a row of this dataset can name several persons, and a hold cannot keep it for only one of them"
     if any(term.beside for term in match.terms):
-        return "its rows are found by a key of several columns, and no step keeps columns of such a row"
+        return "its rows are found by a key of several columns, and no step keeps single columns of such rows"
     if why := planner_of(state.format).no_mask(state):
         return why
     held = _held(parts, [c.name for c in state.columns])
@@ -64,7 +64,10 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
     if not any(term.column.lower() in names for term in match.terms):
         inside = sorted({term.label() for term in match.terms if term.access})
         if inside:
-            return f"no held column shows whose row it is, and {inside[0]} lies in a column that holds more than that"
+            return (
+                f"no held column shows whose row it is, and {inside[0]} is part of a column that also contains other "
+                "data"
+            )
         keys = {term.column.lower() for term in match.terms}
         found_by = tuple(c.name for c in state.columns if c.name.lower() in keys)
     stays = names | {name.lower() for name in found_by}
@@ -72,10 +75,10 @@ def mask_of(item: CopyDraft, parts: Sequence[Part]) -> Mask | str:
     fixed = fixed_columns(state)
     made = [c.name for c in state.columns if c.name.lower() in stays and fixed.get(c.name.lower()) == GENERATED]
     if made and columns:
-        return f"{', '.join(made)} is held and made from other columns, and would be made again when they become NULL"
+        return f"{', '.join(made)} is held, but computed from other columns, and would change when these become NULL"
     stuck = [f"{name} is {fixed[name.lower()]}" for name in columns if name.lower() in fixed]
     if stuck:
-        return f"{'; '.join(stuck)}: it cannot become NULL; if it may stay, name it in the hold, too"
+        return f"{'; '.join(stuck)}: it cannot become NULL; if it may be kept, add it to the hold"
     return Mask(columns=columns, held=held, found_by=found_by)
 
 
@@ -113,5 +116,5 @@ def described(mask: Mask, cited: Sequence[str]) -> str:
     """What stays and what goes, for people. cited: the holds, as they are cited."""
     text = f"kept: {', '.join(c.name for c in mask.held)} ({'; '.join(cited)})"
     if mask.found_by:
-        text += f"; {', '.join(mask.found_by)} stays too: no held column shows whose row it is"
+        text += f"; {', '.join(mask.found_by)} is also kept, because no held column shows whose row it is"
     return f"{text}; in the person's rows {', '.join(mask.columns)} become NULL"

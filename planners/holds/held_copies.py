@@ -51,13 +51,13 @@ class Held:
         columns = list(dict.fromkeys(name for _, names in self.parts[copy_id] for name in names))
         self.masked.pop(copy_id, None)
         self.exempt.setdefault(copy_id, []).extend({h.id: h for h, _ in self.parts[copy_id]}.values())
-        reason = f"only {', '.join(columns) or 'some columns'} are held, and the rest stays with them: {why}"
+        reason = f"only {', '.join(columns) or 'some columns'} are held, but the whole rows are kept: {why}"
         self.gaps.append(gap_of(item, GapKind.HOLD_KEEPS_REST, reason, "the estate file, `holds`"))
 
 
 def cited(hold: Hold) -> str:
     """`PMLA 2002, s. 12, until 2031-03-30`."""
-    until = "until further notice" if hold.ends is None else f"until {utc(hold.ends):%Y-%m-%d}"
+    until = "without an end date" if hold.ends is None else f"until {utc(hold.ends):%Y-%m-%d}"
     return f"{hold.basis}, {hold.citation}, {until}"
 
 

@@ -31,7 +31,7 @@ def dangers(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world: Worl
         yield gap_of(
             item,
             GapKind.HOLD_EXPIRES,
-            f"the system itself removes this {counted(days.days, 'day')} after it was written, before the hold ends",
+            f"the system removes this data {counted(days.days, 'day')} after it was written, before the hold ends",
             "retention.ms of the topic" if item.topic else "bucket lifecycle; Object Lock would keep them",
         )
 
@@ -67,10 +67,9 @@ def _refills(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world: Wor
         yield gap_of(
             item,
             GapKind.HOLD_REFILLS,
-            "the person stays in this dataset, and jobs copy its rows into"
-            f" {counted(len(fed), 'copy that is', 'copies that are')}"
-            " erased: they may come back"
-            " with the next run",
+            "this dataset still contains the person, and jobs copy its rows into "
+            f"{counted(len(fed), 'copy that is', 'copies that are')} erased: the rows may come back with the next run "
+            "of a job",
             "jobs into " + _names(fed),
             [i.copy.id for i in fed],
         )
@@ -88,7 +87,7 @@ def _overwritten(item: CopyDraft, held: Held, items: Sequence[CopyDraft], world:
         yield gap_of(
             item,
             GapKind.HOLD_OVERWRITTEN,
-            "a job writes the whole of this held dataset again, from data that is erased: its next run ends the hold",
+            "a job rewrites this whole held dataset from data that is erased: its next run would remove the held data",
             "job " + ", ".join(sorted({job.job for job in jobs})[:_NAMED]),
             {job.job for job in jobs},
         )
@@ -105,7 +104,8 @@ def locked(items: Sequence[CopyDraft], held: Held) -> Iterable[Gap]:
                 item,
                 GapKind.S3_LEGAL_HOLD,
                 "S3 refuses to delete versions under a legal hold until its owner releases it",
-                f"{counted(len(under), 'version')} of {item.objects.location}; declare a hold, or have it released",
+                f"{counted(len(under), 'version')} of {item.objects.location}; declare a hold, or ask the owner to "
+                "release the legal hold",
                 [version.line for version in under],
             )
 
@@ -118,8 +118,9 @@ def backups_of_held(items: Sequence[CopyDraft], held: Held) -> Iterable[Gap]:
             yield gap_of(
                 item,
                 GapKind.HOLD_IN_BACKUP,
-                f"{len(inside)} of the datasets in this backup are held: deleting it takes what is held along",
-                "the estate file, `holds` and `backups`; hold the backup too, or waive this",
+                f"{len(inside)} of the datasets in this backup are held: a deletion of the backup also deletes held "
+                "data",
+                "the estate file, `holds` and `backups`; hold the backup too, or waive this gap",
                 inside,
             )
 

@@ -100,7 +100,10 @@ def idle_holds(
     that is meant, or a request's id is written wrongly in the estate file."""
     asked = {r.id for r in requests}
     return tuple(
-        Override(kind="hold", reason=f"the hold {hold.id} keeps nothing: it concerns {', '.join(hold.requests)} only")
+        Override(
+            kind="hold",
+            reason=f"the hold {hold.id} keeps nothing in this plan: the hold concerns only {', '.join(hold.requests)}",
+        )
         for hold in sorted(holds, key=lambda h: h.id)
         if not hold.concerns(asked) and hold.counts(as_of, until)
     )
@@ -146,14 +149,17 @@ def _place(hold: Hold, found: Recognised, world: World, held: Held, asked: set[s
         others = sorted(asked - set(hold.requests)) if hold.requests else []
         if others:
             raise PlanError(
-                f"the hold {hold.id} concerns {', '.join(hold.requests)} and not {', '.join(others)},"
-                f" and rows of all of them may lie in {name}: it is treated in one piece",
+                f"the hold {hold.id} concerns {', '.join(hold.requests)} and not {', '.join(others)}, but {name} may "
+                f"contain rows of all of them, and a plan keeps or erases {name} as a whole",
                 todo="make one plan for the held requests and one for the others",
             )
         for item in items:
             _hold_item(hold, name, item, held)
         if hold.kind is HoldKind.OWN_REQUEST:
-            why = f"partitions of {name}, which a person keeps, are at or around this copy, and it stays with them"
+            why = (
+                f"partitions of {name}, which a person asked to keep, overlap with this copy, so the plan keeps the "
+                "copy"
+            )
             held.gaps += [gap_of(item, GapKind.HOLD_KEEPS_REST, why, "the request store") for item in partitions]
 
 
@@ -164,7 +170,7 @@ def _hold_item(hold: Hold, name: str, item: CopyDraft, held: Held) -> None:
         return
     columns, missing = named_columns(hold, item)
     if missing:  # what was meant is not known, so that nothing may go
-        held.gaps.append(unmatched(hold, name, f"it has no {', '.join(missing)}"))
+        held.gaps.append(unmatched(hold, name, f"the dataset has no {', '.join(missing)}"))
         held.exempt.setdefault(item.copy.id, []).append(hold)
         return
     held.parts.setdefault(item.copy.id, []).append((hold, columns))
@@ -179,13 +185,16 @@ def _unique(items: list[CopyDraft], name: str, hold: Hold, world: World) -> list
         places = sorted(there) if len(there) > 1 else places
     if len(places) > 1 and hold.kind is HoldKind.OWN_REQUEST:
         raise PersonsApart(
-            f"{name}, which a person asked to keep, could mean {' or '.join(places)}",
-            todo="`pii-tracer requests narrow REQUEST --take-back` the name `--keep` the whole place, then plan again",
-            reasons=dict.fromkeys(hold.requests, f"`{name}`, which the person keeps, could mean several places"),
+            f"{name}, which a person asked to keep, is ambiguous: it can mean {' or '.join(places)}",
+            todo="run `pii-tracer requests narrow REQUEST --take-back NAME --keep FULL_NAME`, then plan again",
+            reasons=dict.fromkeys(
+                hold.requests, f"`{name}`, which the person asked to keep, is ambiguous: several places have this name"
+            ),
         )
     if len(places) > 1:
         raise PlanError(
-            f"the hold on {name} could mean {' or '.join(places)}", todo="name the whole place in the estate's `holds`"
+            f"the hold on {name} is ambiguous: it can mean {' or '.join(places)}",
+            todo="write the full name or path in the `holds` of the estate file",
         )
     return items
 
@@ -195,7 +204,7 @@ def _idle(held: Held) -> Iterable[Gap]:
     kept = {hold.id for copy_id in held.stays for hold in held.holds_of(copy_id)}
     told = {gap.id for gap in held.gaps}
     gaps = (
-        unmatched(hold, name, "no copy of the persons' data is there")
+        unmatched(hold, name, "this place has no copy of the persons' data")
         for hold in held.own
         if hold.id not in kept
         for name in hold.datasets
@@ -231,11 +240,13 @@ def _still_readable(items: Sequence[CopyDraft], held: Held) -> None:
         if item.copy.strategy is Strategy.DESTROY_KEY and item.copy.id not in held.exempt:
             key = item.copy.facts["key_copy"]
             if key in held.exempt:
-                held.blocked.setdefault(item.copy.id, f"its key in {key.removeprefix('c-')} is held, so it stays")
+                held.blocked.setdefault(
+                    item.copy.id, f"its key in {key.removeprefix('c-')} is held, so the plan keeps it"
+                )
             elif key in held.blocked:
                 held.blocked.setdefault(item.copy.id, f"its key in {key.removeprefix('c-')} cannot be destroyed")
             elif kept := _kept_with_key(key, items, held):
-                held.blocked.setdefault(item.copy.id, f"its key is in {kept.removeprefix('c-')}, too, which is held")
+                held.blocked.setdefault(item.copy.id, f"its key is also in {kept.removeprefix('c-')}, which is held")
 
 
 def _kept_with_key(key: str, items: Sequence[CopyDraft], held: Held) -> str | None:
@@ -287,7 +298,10 @@ def _folders_around(items: Sequence[CopyDraft], held: Held, world: World) -> Why
         place = item.copy.location.rstrip("/")
         for other, held_place in kept:
             if place.startswith(held_place + "/") or held_place.startswith(place + "/"):
-                yield item.copy.id, f"its folder and that of the held {other.copy.id.removeprefix('c-')} overlap"
+                yield (
+                    item.copy.id,
+                    (f"its folder overlaps with the folder of the held copy {other.copy.id.removeprefix('c-')}"),
+                )
 
 
 def _rebuilt_from_held(items: Sequence[CopyDraft], held: Held, world: World) -> Why:
@@ -298,7 +312,10 @@ def _rebuilt_from_held(items: Sequence[CopyDraft], held: Held, world: World) -> 
             continue
         for dataset in sorted(inputs_of(item, world) & kept.keys()):
             name = kept[dataset].copy.id.removeprefix("c-")
-            yield item.copy.id, f"it would be rebuilt from {name}, which is held: the person would come back"
+            yield (
+                item.copy.id,
+                (f"the plan would rebuild it from {name}, which is held: the person's data would come back"),
+            )
 
 
 def _kept_of_held(items: Sequence[CopyDraft], held: Held, world: World) -> Why:
@@ -307,7 +324,7 @@ def _kept_of_held(items: Sequence[CopyDraft], held: Held, world: World) -> Why:
     for item in items:
         if item.copy.strategy is Strategy.DELETE_KEPT and item.copy.dataset.namespace in names:
             name = names[item.copy.dataset.namespace].removeprefix("c-")
-            yield item.copy.id, f"it may have what is held of {name}"
+            yield item.copy.id, f"it may contain the held data of {name}"
 
 
 def _blocked_gap(item: CopyDraft, why: str) -> Gap:

@@ -24,10 +24,10 @@ def unmatched_name(hold: Hold, name: str, found: Recognised) -> Gap:
     nothing around it or in it."""
     if hold.kind is HoldKind.OWN_REQUEST:
         near = [i.copy for i in found.items if _is_part(name, i.copy)]
-        why = "it is a part of {}, of which a person can keep only the whole"
+        why = "it is a part of {}, and a person can keep only the whole of it"
     else:
         near = [i.copy for i in found.items if _overlap(name, i.copy.location)]
-        why = "it is not the name of {}, with which it has files in common: name that"
+        why = "it is not the name of {}, but shares files with it: use that name"
     if not near:
         return unmatched(hold, name, "nothing in the inventory has this name or place")
     first, *more = sorted({copy.table or copy.location for copy in near})
@@ -73,4 +73,4 @@ def _folder(place: str) -> str:
 def _way_out(hold: Hold) -> str:
     if hold.kind is not HoldKind.OWN_REQUEST:
         return ""
-    return "; if the name is wrong, `pii-tracer requests narrow REQUEST --take-back` it and `--keep` the right one"
+    return "; if the name is wrong, run `pii-tracer requests narrow REQUEST --take-back WRONG_NAME --keep RIGHT_NAME`"

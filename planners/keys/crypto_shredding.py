@@ -116,7 +116,11 @@ class _Case:
         state = state_of(self.table.table, self.world.inventory.tables)
         if state is None:
             return self._and(
-                gaps=[self._gap(GapKind.KEY_MISSING, None, "the key table was not found: keys may be in it")]
+                gaps=[
+                    self._gap(
+                        GapKind.KEY_MISSING, None, "the key table was not found, and may contain the persons' keys"
+                    )
+                ]
             )
         columns = {c.name for c in state.columns}
         wrong = {self.table.person_column, self.table.reference, self.table.wrapped_column} - columns
@@ -142,21 +146,21 @@ class _Case:
         known = self._facts
         gaps = []
         if known.unread:
-            gaps.append(self._gap(GapKind.KEY_UNREAD, state, f"it is unknown whose keys are in it: {known.unread}"))
+            gaps.append(self._gap(GapKind.KEY_UNREAD, state, f"nobody knows whose keys it contains: {known.unread}"))
         if known.kms and known.kms.state != "Enabled":
-            why = f"the KMS key of the whole table is {known.kms.state}: everybody's cells go with it"
+            why = (
+                f"the KMS key of the whole table is {known.kms.state}: destroying it would make the cells of all "
+                "persons unreadable"
+            )
             gaps.append(self._gap(GapKind.KEY_KMS_STATE, state, why))
         if known.shared:
             why = (
-                f"{counted(known.shared, 'key of the person is', 'keys of the person are')} in other"
-                " people's rows, too: the cells of these rows would"
-                " still open"
+                f"{counted(known.shared, 'key of the person is', 'keys of the person are')} also in other people's "
+                "rows: the cells of these rows would remain readable"
             )
             gaps.append(self._gap(GapKind.KEY_SHARED, state, why))
         if known.shared_kms:
-            why = (
-                f"{counted(known.shared_kms, 'KMS key')} not deleted, because shared with others, or named by an alias"
-            )
+            why = f"{counted(known.shared_kms, 'KMS key')} not deleted, because other people or an alias use it"
             gaps.append(self._gap(GapKind.KEY_KMS_SHARED, state, why))
         return gaps
 
@@ -188,7 +192,7 @@ class _Case:
             "kind": CopyKind.KEY,
             "columns": tuple(sorted({*item.copy.columns, column}, key=lambda c: (c.name, c.category))),
             "facts": item.copy.facts | facts,
-            "reason": f"holds the persons' data keys, wrapped; {item.copy.reason}{told}",
+            "reason": f"contains the wrapped data keys of the persons;  {item.copy.reason}{told}",
         }
         return replace(item, copy=item.copy.model_copy(update=update))
 
@@ -246,7 +250,7 @@ class _Case:
         """What of the person is readable in a dataset that is declared to be encrypted."""
         plain = {c.name for c in own.copy.columns} - entry.encrypted - {entry.key_column} if own else set()
         if plain:
-            return f"columns that lineage shows to be personal are not encrypted: {', '.join(sorted(plain))}"
+            return f"personal columns according to lineage are not encrypted: {', '.join(sorted(plain))}"
         wrapped = self._wrapped_beside(state)
         if wrapped:
             return f"lineage copies the wrapped keys themselves: {', '.join(wrapped)}"
@@ -254,7 +258,7 @@ class _Case:
         if seen is None or seen.unread:
             return "not every file could be decoded: plain values may be among the ciphertext"
         if seen.found:
-            return "it has the person's values in plain text"
+            return "it contains the person's values in plain text"
         weak = seen.weak - set(own.copy.other_keys if own else ())
         return f"the person's number may be in plain text in {', '.join(sorted(weak))}" if weak else None
 
@@ -277,7 +281,9 @@ class _Case:
             strategy=Strategy.DESTROY_KEY,
             columns=own.copy.columns if own and own.copy.columns else columns,
             lineage=own.copy.lineage if own else (*key.copy.lineage, title(state)),
-            reason=f"all of it that is personal is encrypted under keys of {self.table.table}: the ciphertext stays",
+            reason=(
+                f"all its personal columns are encrypted with keys of {self.table.table}: the ciphertext is not deleted"
+            ),
             other_keys=own.copy.other_keys if own else (),
             found=own.copy.found if own else None,
             facts={
@@ -302,15 +308,18 @@ class _Case:
         """The person has no row in the key table: whatever is encrypted cannot be read already."""
         carriage = self.survey.carriages.get(state.dataset)
         if carriage is None or carriage.carries is Carries.NONE:
-            why = f"lineage fills {self.table.person_column} from something that does not name the person"
+            why = (
+                f"according to lineage, {self.table.person_column} is filled from a column that does not name the "
+                "person"
+            )
             return self._and(gaps=[self._gap(GapKind.KEY_UNTRACED, state, why)])
         places = (state.table, state.location, state.dataset.name)
         derived = wrapped_in(self.table, state, self.world)
         stored = any(names_place(name, *places) for backup in self.backups for name in backup.of)
         if stored or any(remembers(i, *places) or has_wrapped(i, derived) for i in self.found.items):
             why = (
-                "it has no key of the person, and copies of it have one or may have one: the data that it opens is"
-                " still readable"
+                "it has no key of the person, but copies of it have one or may have one: the data encrypted with "
+                "that key is still readable"
             )
             return self._and(gaps=[self._gap(GapKind.KEY_REMEMBERED, state, why)])
         gaps: list[Gap] = []
@@ -331,7 +340,7 @@ class _Case:
                 continue
             gaps += plain_beside(dataset, self._facts.plain) + unseen(dataset, self.world, self.found.items)
             gone.add(dataset.dataset)
-            reason = f"encrypted under keys of {title(state)}, where the person has none: nothing in it can be read"
+            reason = f"encrypted with keys of {title(state)}, which has no key of the person: nobody can read this data"
             examined.append(Examined(dataset=dataset.dataset, table=dataset.table, carries=Carries.NONE, reason=reason))
         items = tuple(i for i in self.found.items if i.copy.dataset not in gone)
         return self._merged(items, gaps, examined, gone)

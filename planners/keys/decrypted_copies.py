@@ -127,9 +127,12 @@ def _gap(one: _Opened, world: World) -> Gap:
         id=f"gap-key_opened-{slug(name)}",
         dataset=one.dataset,
         kind=GapKind.KEY_OPENED,
-        reason=f"it is made from {origins}, which is encrypted, and {', '.join(sorted(one.columns))} may hold what"
-        " was opened: it stays readable when the key is gone. Declare it under `encrypts` of the key table where"
-        " these columns are ciphertext; otherwise let its job write the person's key, or drop it, then plan again."
-        " Waive this where somebody erased the person in it and in what was stored of it",
+        reason=(
+            f"it is made from {origins}, which is encrypted, and {', '.join(sorted(one.columns))} may contain "
+            "decrypted values, which remain readable when the key is destroyed. If these columns are ciphertext, "
+            "declare the dataset under `encrypts` of the key table. Otherwise let its job write the person's key, or "
+            "drop the dataset, then plan again. If somebody erased the person in it and in its stored copies, waive "
+            "this gap"
+        ),
         evidence="; ".join(jobs) if jobs else "lineage",
     )

@@ -22,7 +22,8 @@ def key_steps(item: CopyDraft, rows: Sequence[Draft]) -> tuple[Draft, ...]:
     steps.drafts += rows
     steps.add(
         Action.KEY_AWAIT_CACHES,
-        "a reader that opened the key before uses it until its cache ends: not complete before the longest one is over",
+        "a reader that cached the key can use it until its cache expires: the step is not complete before the "
+        "longest cache lifetime is over",
         hazards=("X1",),
         verification="the key table has no key of the person, and the longest cache lifetime since then is over",
         irreversible=False,
@@ -39,13 +40,13 @@ def _kms_steps(item: CopyDraft, own: dict[str, Any], before: Sequence[Draft]) ->
     steps.drafts += before
     steps.add(
         Action.KMS_SCHEDULE_DELETION,
-        "a KMS key cannot be deleted at once: its deletion is scheduled, replicas first",
+        "KMS cannot delete a key at once: the step schedules the deletion, replicas first",
         hazards=("X2",),
         verification="KMS says that the keys and their replicas are pending deletion",
     )
     steps.add(
         Action.KMS_AWAIT_DELETION,
-        "pending is not deleted: anybody with the right can cancel until the last day",
+        "a pending deletion is not a deletion: anybody with the right can cancel it until the last day",
         hazards=("X2",),
         verification="KMS does not know the keys any more",
         irreversible=False,
@@ -60,9 +61,9 @@ def unreadable_steps(item: CopyDraft) -> tuple[Draft, ...]:
     steps = StepWriter.of_table(item.copy, "shred")
     steps.add(
         Action.KEY_TRY_TO_READ,
-        "the ciphertext stays, so its unreadability is shown by trying",
+        "the ciphertext is not deleted, so the step tries to decrypt it",
         hazards=("X1",),
-        verification="the key table has no key of the person, and everybody else's cells open",
+        verification="the key table has no key of the person, and the cells of all other people can be decrypted",
         irreversible=False,
         keys=item.copy.facts["keys"],
         key_terms=item.copy.facts["key_terms"],

@@ -20,12 +20,12 @@ def plain_beside(state: TableState, known: Sequence[PlainCells]) -> list[Gap]:
     """A gap where a dataset has values that are no cells, or files that do not tell. known: as planning saw it."""
     gaps = []
     for one in (k for k in known if k.location == state.location):
-        told = [f"not encrypted: {counted(number, 'value')} in {column}" for column, number in one.cells]
-        told += [f"{counted(one.files, 'file')} could not be searched for that"] if one.files else []
+        told = [f"{counted(number, 'value')} in {column}" for column, number in one.cells]
+        told += [f"{counted(one.files, 'file')} could not be searched for unencrypted values"] if one.files else []
         reason = (
-            f"of rows that are not known to be other people's, old versions included: {'; '.join(told)}. These stay"
-            " readable when the key is gone. Encrypt or erase them and let their old versions expire, then plan again."
-            " If a check shows that they are not the person's, waive this"
+            f"rows that may be the persons', old versions included, contain plain text: {'; '.join(told)}. These "
+            "values remain readable when the key is destroyed. Encrypt or erase them, let their old versions expire, "
+            "then plan again. If a check shows that they are not the person's, waive this gap"
         )
         name, evidence = slug(title(state)), "the estate file, `keys`"
         gap_id = f"gap-plain_cells-{name}"
@@ -46,9 +46,12 @@ def unseen(state: TableState, world: World, treated: Sequence[CopyDraft]) -> lis
             id=f"gap-plain_archive-{slug(one.location.partition('://')[2])}",
             dataset=one.dataset,
             kind=GapKind.PLAIN_ARCHIVE,
-            reason=f"{one.location} is declared to be of {title(state)}, whose columns are encrypted, and nobody looked"
-            " whether its cells are, too: what was stored before encryption began has the person in plain. Look into"
-            " every object and old version in there, erase the person where they are plain, then waive this",
+            reason=(
+                f"{one.location} is declared as a copy of {title(state)}, whose columns are encrypted. Nobody checked "
+                "whether the cells of this copy are encrypted, too: data stored before encryption began has the "
+                "person in plain text. Check every object and old version there, erase the person in plain text, "
+                "then waive this gap"
+            ),
             evidence=f"the estate file, `keys` and `{one.told}`",
         )
         for one in stored_places(world)

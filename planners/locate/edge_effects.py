@@ -50,7 +50,7 @@ def declared_anonymisers(estate: Estate, graph: LineageGraph) -> Anonymisers:
         known = [c.name for c in graph.columns(dataset) if c.name.lower() == column.lower()]
         if not known:
             raise ConfigError(
-                f"the anonymised column {name} does not exist",
+                f"`anonymisers` names the column {name}, which does not exist",
                 where="the estate file, `anonymisers`",
                 todo="correct the column's name",
             )

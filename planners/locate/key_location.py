@@ -54,8 +54,8 @@ _REASONS = {
     Carries.IDENTIFIERS: "contains other identifiers of the person",
 }
 _ROWS_WITHOUT_KEY = (
-    "name the column that distinguishes such rows under `record_keys` of their table (subject, `tables`), rebuild it"
-    " from the erased tables, or let its job write the key"
+    "add the column that distinguishes such rows under `record_keys` of their table (subject, `tables`), rebuild the "
+    "table from the erased tables, or let its job write the key"
 )
 _CLASSES = tuple(_REASONS)
 """Best first."""
@@ -217,7 +217,7 @@ def _as_told(walk: Walk, dataset: DatasetId, hops: tuple[DatasetId, ...]) -> Car
     terms, mentions = _best(walk.subject, told, lambda name, access: True).terms, walk.mentions[dataset]
     owners = ", ".join(name for name, _ in terms)
     key = walk.keyed_by.get(dataset) or walk.subject.key
-    reason = f"contains {key} itself: {owners}" if owners else "no row is the person's alone"
+    reason = f"contains {key} itself: {owners}" if owners else "no row belongs only to the person"
     reason += "; named by the estate file, under the subject's `tables`" + _mentioning(mentions)
     carries = Carries.IDENTIFIERS if walk.keyed_by.get(dataset) else Carries.KEY
     return Carriage(dataset, carries, terms, walk.columns[dataset], hops, reason, mentions=mentions)
@@ -227,7 +227,7 @@ def _mentioning(mentions: Sequence[Mentioned]) -> str:
     told = [m for m in mentions if m.said]
     lists = [field_name(m.column, m.trace.access) for m in told if m.in_list]
     cleared = [name for m in told for name in (*(() if m.in_list else (m.column,)), *m.clears)]
-    return f"; where it names the person in somebody else's row, {what_is_done(lists, cleared)}" if told else ""
+    return f"; if it names the person in somebody else's row, {what_is_done(lists, cleared)}" if told else ""
 
 
 def _answer(
@@ -321,40 +321,40 @@ def _without_terms(
     def answer(carries: Carries, reason: str, closes: str = "") -> Carriage:
         return Carriage(dataset, carries, (), columns, hops, reason, lost, mixed, closes)
 
-    unmatched = f"the rows that {', '.join(dark[:3])} writes have no identifier that can be matched in all of them"
+    unmatched = f"the rows that {', '.join(dark[:3])} writes do not all have an identifier that a step can match"
     if others_found:
-        return answer(Carries.UNKNOWN, unmatched, "rebuild it, or let that job write the key")
+        return answer(Carries.UNKNOWN, unmatched, "rebuild the dataset, or let that job write the key")
     if missing := lacking(columns, walk.subject.several_columns):
         part = ", ".join(origin for origin in walk.subject.several_columns if origin not in missing)
         return answer(
             Carries.UNKNOWN,
-            f"{part} goes in, and not {', '.join(missing)}, without which it names somebody else, too",
-            f"rebuild it from the erased source, or let its job write {', '.join(missing)} too",
+            f"{part} is copied here, but not {', '.join(missing)}: alone it also names other people",
+            f"rebuild the dataset from the erased source, or let its job also write {', '.join(missing)}",
         )
     if lost:
         how = "; ".join(_hidden(walk, dataset, columns)[:3])
-        reason = f"{', '.join(lost)} goes in, but through an expression that cannot be matched again"
+        reason = f"{', '.join(lost)} is copied here, but through an expression that no step can compute"
         return answer(Carries.UNKNOWN, f"{reason}: {how}" if how else reason, _closes(walk, dataset))
     if ended:
         return answer(Carries.NONE, f"{', '.join(ended)} ends in a declared anonymiser")
     if dark:
-        return answer(Carries.UNKNOWN, unmatched, "rebuild it, or let that job write the key")
+        return answer(Carries.UNKNOWN, unmatched, "rebuild the dataset, or let that job write the key")
     statements = walk.statements.get(dataset, {}).values()
     spoken = bool(statements) and all(job.statement for job in walk.jobs[dataset])
     if aggregated or (from_source and spoken and all(one.adds_up for one in statements)):
-        return answer(Carries.AGGREGATE, "holds aggregates to which the person contributed, and no key")
+        return answer(Carries.AGGREGATE, "contains aggregates with the person's data, but no key")
     if from_source:
-        reason = "holds values of the source's rows without any key"
+        reason = "contains values of the source's rows without any key"
         return answer(Carries.UNKNOWN, reason, "rebuild it from the erased source, or let its job write the key")
     by_row, added_up = walk.rows_of_carriers
     if dataset in added_up:
-        return answer(Carries.AGGREGATE, "holds aggregates of rows that name the person, and no key")
+        return answer(Carries.AGGREGATE, "contains aggregates of rows that name the person, but no key")
     if dataset in by_row:
-        reason = "holds values out of rows that name the person, and no column that finds them again"
+        reason = "contains values from rows that name the person, but no column that finds these rows"
         return answer(Carries.UNKNOWN, reason, _ROWS_WITHOUT_KEY)
     if walk.graph.edges_into(dataset) or walk.graph.memberships_into(dataset):
-        return answer(Carries.NONE, "only filtered or joined by the source")
-    return answer(Carries.NONE, "lineage leads here, and names no columns: what was copied is not known")
+        return answer(Carries.NONE, "the source only filters or joins its rows")
+    return answer(Carries.NONE, "lineage leads here, but names no columns, so nobody knows which values were copied")
 
 
 def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage]) -> list[str]:
@@ -372,10 +372,10 @@ def _hidden(walk: Walk, dataset: DatasetId, columns: Mapping[str, ColumnCarriage
 
 def _closes(walk: Walk, dataset: DatasetId) -> str:
     if any(e.expression is None and e.subtype is not Subtype.IDENTITY for e in walk.all_edges(dataset)):
-        return "give the SQL of the job that writes it: events alone do not have the expression"
+        return "load the SQL of the job that writes the dataset, because events alone do not contain the expression"
     # a hash or a mask is pseudonymous, and so personal data still: no advice to declare it an anonymiser
     declare = "" if any(e.masking for e in walk.all_edges(dataset)) else " declare the function an anonymiser,"
-    return f"rebuild it from the erased source,{declare} or let its job write the key too"
+    return f"rebuild the dataset from the erased source,{declare} or let its job also write the key"
 
 
 def _uncomputable(columns: Mapping[str, ColumnCarriage]) -> set[str]:

@@ -24,8 +24,8 @@ from planners.locate.sql.column_types import fits, is_number, leaf_type, stored_
 from planners.locate.subject_survey import Survey, title
 from planners.step_drafts import CopyDraft, slug, whole_list
 
-_BLANKS = "blanks behind the value, as a column of type CHAR adds them"
-_WRITTEN = "blanks beside a value, or accents that are composed in another way"
+_BLANKS = "blanks after the value, as columns of type CHAR add them"
+_WRITTEN = "blanks around a value, or accents in a different Unicode form"
 
 
 def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
@@ -43,9 +43,11 @@ def misfits(found: Survey, state: TableState, carriage: Carriage) -> list[Gap]:
                 id=f"gap-misfit-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
                 dataset=state.dataset,
                 kind=GapKind.VALUE_NOT_CERTAIN,
-                reason=f"{name} is a {kind}, in which {number} of the persons' values of {trace.origin} are stored as"
-                " other values: the rows look like those of others, and stay",
-                evidence="let the job keep the key in the type that its source has, or waive it by name",
+                reason=(
+                    f"{name} is a {kind}, in which {number} of the persons' values of {trace.origin} are stored as "
+                    "different values: these rows look like rows of other people, and would remain"
+                ),
+                evidence="let the job keep the key in the type of its source, or waive this gap",
             )
             gaps[gap.id] = gap
     return [*gaps.values(), *_of_others(found, state, carriage, types)]
@@ -73,16 +75,19 @@ def _of_others(found: Survey, state: TableState, carriage: Carriage, types: Mapp
         alike = stored_alike(mine, everybodys(found.keys, trace.origin, trace.expression), kinds)
         if alike:
             reason = (
-                f"{', '.join(numbers)}: stored as a number, as {counted(len(alike), 'value')} of {trace.origin} of"
-                " other people is, too (as `007` and `7`). Both are one number there, and their rows would be erased"
+                f"{', '.join(numbers)}: keys are stored as numbers here, and {counted(len(alike), 'value')} of other "
+                f"people in {trace.origin} become the same number (as `007` and `7`). Rows of these people would be "
+                "erased"
             )
             yield Gap(
                 id=f"gap-misfit-others-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",
                 dataset=state.dataset,
                 kind=GapKind.VALUE_NOT_CERTAIN,
                 reason=reason,
-                evidence="let the job keep the key in the type that its source has; waive it where they are the same"
-                " person's",
+                evidence=(
+                    "let the job keep the key in the type of its source. If both values belong to the same person, "
+                    "waive this gap"
+                ),
                 seen=whole_list(reason, sorted(alike)),
             )
 
@@ -116,10 +121,12 @@ def blanks(found: Survey, state: TableState, item: CopyDraft, seen: Evidence | N
             id=f"gap-blanks-{slug(title(state))}-{slug(p.column)}-{slug(p.key_set)}",
             dataset=state.dataset,
             kind=GapKind.VALUE_NOT_CERTAIN,
-            reason=f"in {counted(p.rows, 'row')} of the persons {p.column} has"
-            f" {_WRITTEN if has_several_columns(p.key_set) else _BLANKS}: no step compares such values, and the"
-            " rows stay",
-            evidence="ask their owner to write it as the source has it, then plan again; or waive the gap by name",
+            reason=(
+                f"in {counted(p.rows, 'row')} of the persons {p.column} has "
+                f"{_WRITTEN if has_several_columns(p.key_set) else _BLANKS}: no step compares such values, so the "
+                "rows would remain"
+            ),
+            evidence="ask the owner to write the key as the source has it, then plan again; or waive this gap",
         )
         for p in sorted(_padded(found, seen), key=lambda p: (p.column, p.key_set))
     ]

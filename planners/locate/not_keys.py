@@ -117,6 +117,6 @@ def not_taken(found: Survey, told: NotKeys, dataset: DatasetId | None, why: str)
         id=f"gap-{GapKind.NOT_KEYS}-{slug(found.subject.name)}-{slug(name)}",
         dataset=dataset,
         kind=GapKind.NOT_KEYS,
-        reason=f"the estate file says that the numbers in {name} are not keys of a {found.subject.name}, and {why}",
+        reason=f"the estate file says that the numbers in {name} are not keys of a {found.subject.name}, but {why}",
         evidence=f"`not_keys` of `{found.subject.name}` in the estate file, owner {told.owner}",
     )

@@ -30,7 +30,7 @@ _CUTS = frozenset({"substring", "left", "right", "substr", "substring_index", "s
                    "regexp_extract", "regexpextract"})  # fmt: skip
 _WHOLE = 36
 _MASKS = frozenset({"mask", "mask_first_n", "mask_last_n", "mask_hash"})
-_SALTED = "another column goes into it, such as a salt, which is not known for a person"
+_SALTED = "it is also computed from another column (such as a salt) whose value for a person is not known"
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _why_hidden(name: str, column: ColumnCarriage, edges: tuple[Edge, ...]) -> s
     if lost:
         return next(
             (why for text in texts if (why := _cause(text, known=False))),
-            "its function is not one that can be run again",
+            "no step can compute its function",
         )
     cut = [why for trace in column.traces if (why := _cause(trace.expression, known=True))]
     return cut[0] if cut and len(cut) == len(column.traces) else None
@@ -177,18 +177,18 @@ def _cause(expression: str, *, known: bool) -> str | None:
     names = {_name(node) for node in tree.find_all(exp.Func)}
     cut = names & _CUTS
     if known:
-        cuts = f"it is cut ({', '.join(sorted(cut))}), so other persons can have the same value"
+        cuts = f"it is truncated ({', '.join(sorted(cut))}), so other persons can have the same value"
         return cuts if cut else None
     if names & _RANDOM:
         return "it uses a random value"
     if names & _MOMENT:
         return "it depends on the moment at which it runs"
     if names & _MASKS:
-        return "it is masked, and the mask makes persons alike"
+        return "it is masked, and several persons have the same masked value"
     if len({(column.table, column.name) for column in tree.find_all(exp.Column)}) > 1:
         return _SALTED
     if cut:
-        return f"it is cut ({', '.join(sorted(cut))})"
+        return f"it is truncated ({', '.join(sorted(cut))})"
     unknown = sorted(node.name.lower() for node in tree.find_all(exp.Anonymous))
     return f"the function `{unknown[0]}` is not known" if unknown else None
 

@@ -65,7 +65,7 @@ def retention_findings(
         found = class_of(rules, (dataset.name, *both.head.graph.aliases_of(dataset)), settings, personal)
         if found.explicit and not found.wrong:
             continue
-        why = found.wrong or f"it holds {', '.join(personal[:4])}, and no class is named for it"
+        why = found.wrong or f"it contains {', '.join(personal[:4])}, but has no class"
         yield ReviewFinding(
             kind=FindingKind.RETENTION_CLASS,
             severity=Severity.ERROR,
@@ -73,7 +73,9 @@ def retention_findings(
             line=told.line if told else stored[0].line,
             table=dataset.name,
             message=f"{dataset.name} is a new table without a fitting retention class: {why}.",
-            todo="Name its class under `retention.tables` of the estate file, or as the table property"
-            " 'pii-tracer.retention-class'.",
+            todo=(
+                "Name its class under `retention.tables` of the estate file, or in the table property "
+                "'pii-tracer.retention-class'."
+            ),
             columns=tuple(personal),
         )

@@ -109,9 +109,9 @@ def _of_table(place: _Place, before: Holding | None, now: Holding) -> Iterator[R
             yield place.finding(
                 FindingKind.COPY_WITHOUT_KEY,
                 Severity.ERROR,
-                f"A row of {place.dataset.name} can hold several persons ({listed(mixed)}), and"
-                f" {listed(now.keys) or place.key} finds only one of them.",
-                "Write the key of each person beside their columns, or leave the other person's columns out.",
+                f"A row of {place.dataset.name} can name several persons ({listed(mixed)}), and "
+                f"{listed(now.keys) or place.key} finds only one of them.",
+                "Write the key of each person in addition to their columns, or leave the other person's columns out.",
                 mixed,
             )
             return
@@ -135,16 +135,16 @@ def _of_table(place: _Place, before: Holding | None, now: Holding) -> Iterator[R
             f"It is impossible to compute {listed(hidden)} of {place.dataset.name}"
             f" for a given person ({why}), and no column has"
             f" the key {place.key}.",
-            f"Write {place.key} beside it, or use a hash with a fixed salt, such as sha2(concat('salt', x), 256).",
+            f"Also write {place.key}, or use a hash with a fixed salt, such as sha2(concat('salt', x), 256).",
             hidden,
         )
     if aggregated:
         yield place.finding(
             FindingKind.IDENTIFIERS_IN_AGGREGATE,
             Severity.ERROR if place.appended else Severity.WARNING,
-            f"An aggregate keeps {listed(aggregated)} in {place.dataset.name}, where no row is one person's."
-            + (" Its rows are only added, so a rebuild does not take them out." if place.appended else ""),
-            "Count them instead, or group by the key, or rebuild the table as a whole each time.",
+            f"An aggregate keeps {listed(aggregated)} in {place.dataset.name}, where no row belongs to a single person."
+            + (" Its job only adds rows, so a rebuild does not remove them." if place.appended else ""),
+            "Use a count instead, or group by the key, or rebuild the whole table each time.",
             aggregated,
         )
     if before is not None and before.keyed and now.carries in (Carries.IDENTIFIERS, Carries.UNKNOWN):
@@ -169,7 +169,7 @@ def _new_copy(place: _Place, known: frozenset[str], now: Holding, said: bool, is
     plain, hashed = sorted(now.plain - known), sorted(now.hashed - known)
     if plain or hashed:
         computed = not plain and now.carries is Carries.IDENTIFIERS
-        found = "A hash of the person's own value finds it." if computed else "No key finds a person's rows."
+        found = "A hash of the person's value finds the row." if computed else "No key finds a person's rows."
         yield place.finding(
             FindingKind.COPY_WITHOUT_KEY,
             Severity.WARNING if computed else Severity.ERROR,
@@ -195,7 +195,10 @@ def _removed(both: Comparison, dataset: DatasetId, was: Holding) -> ReviewFindin
         file=one.part.file,
         line=one.line,
         table=dataset.name,
-        message=f"Nothing here writes {dataset.name} any more. Its table stays, with its persons, until it is dropped.",
+        message=(
+            f"No statement here writes {dataset.name} any more. The table and its data of persons remain until "
+            "somebody drops the table."
+        ),
         todo="Drop the table in the warehouse, or keep its lineage for the next erasure.",
         path=tuple(d.name for d in was.path),
     )
@@ -222,7 +225,7 @@ def statement_findings(both: Comparison) -> Iterator[ReviewFinding]:
             line=shown[0].line,
             table=part.name,
             message=f"Persons' data cannot be followed in {part.name}: {shown[0].reason}{more}."
-            + (" It could not be followed in the base either." if judged else ""),
+            + (" The base has the same problem." if judged else ""),
             todo=_next(part, shown[0].reason),
             because=() if changed else both.because_part(part),
         )
@@ -237,7 +240,7 @@ def statement_findings(both: Comparison) -> Iterator[ReviewFinding]:
                 line=line,
                 table=path,
                 message=f"This file cannot be read: {reason}.",
-                todo="Correct the file. What it says of models is not known here.",
+                todo="Correct the file. Its statements about models are not known here.",
             )
 
 
@@ -258,8 +261,8 @@ def _above_unclear(both: Comparison) -> Iterator[ReviewFinding]:
             line=1,
             table=name,
             message=f"{name} reads {listed(sorted(d.name for d in above))}, whose own lineage is not known."
-            + (" It was not known in the base either." if judged else ""),
-            todo="Make the lineage of those known first, or accept it with a comment and a reason.",
+            + (" The lineage was not known in the base either." if judged else ""),
+            todo="Load the lineage of these datasets first, or accept the finding with a comment and a reason.",
         )
 
 
@@ -269,10 +272,10 @@ def _next(part: Part, reason: str) -> str:
     if part.unread is not None and "template" in part.unread:
         return "Give the compiled SQL of both sides (`dbt compile`, --manifest and --base-manifest)."
     if part.unread is not None:
-        return "Write it in SQL, or accept it with a comment and a reason."
+        return "Write the model in SQL, or accept the finding with a comment and a reason."
     if "schema" in reason or "column" in reason:
         return "Name the columns, or give their schema: properties files, --lineage, or `lineage.schemas`."
-    return "Rewrite the statement, or accept it with a comment and a reason."
+    return "Rewrite the statement, or accept the finding with a comment and a reason."
 
 
 def seed_findings(both: Comparison, names: frozenset[str]) -> Iterator[ReviewFinding]:
@@ -291,9 +294,11 @@ def seed_findings(both: Comparison, names: frozenset[str]) -> Iterator[ReviewFin
                 file=part.file,
                 line=1,
                 table=part.name,
-                message=f"The seed {part.name} has {listed(columns)}. A repository keeps each version, and no erasure"
-                " reaches it.",
-                todo="Load such rows from a source, and take the file out of the history.",
+                message=(
+                    f"The seed {part.name} has {listed(columns)}. A repository retains each version, and no plan "
+                    "erases a repository."
+                ),
+                todo="Load such rows from a source, and remove the file from the history.",
                 columns=tuple(columns),
             )
 

@@ -41,7 +41,7 @@ def waivers_of(file: str, text: str) -> Iterator[Waiver]:
         kind = found["kind"].lower()
         problem = None
         if kind not in {k.value for k in FindingKind} - {k.value for k in _NEVER}:
-            problem = "it names no kind of finding that can be accepted"
+            problem = "it names no acceptable kind of finding"
         elif not reason:
             problem = "it gives no reason: write `because` and why"
         yield Waiver(file, line, kind, reason, problem)

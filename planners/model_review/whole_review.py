@@ -105,7 +105,7 @@ def _names(followed: Iterable[Followed], estate: Estate | None) -> Iterable[str]
 
 def _nobody(estate: Estate | None) -> ReviewFinding:
     why = (
-        "neither the repository nor the lineage reads a table of the estate's subjects"
+        "no statement of the repository or the lineage reads a table of the estate's subjects"
         if estate is not None
         else "no source here has columns that name a key and an identifier of persons"
     )
@@ -115,6 +115,6 @@ def _nobody(estate: Estate | None) -> ReviewFinding:
         file="",
         line=1,
         table="",
-        message=f"No person was followed: {why}.",
-        todo="Give --estate with the subjects, and --lineage with their graph, or the columns of the sources.",
+        message=f"The review followed no person: {why}.",
+        todo="Add --estate with the subjects, and --lineage with their graph, or the columns of the sources.",
     )

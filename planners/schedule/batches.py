@@ -130,11 +130,11 @@ class _Queue:
         takes, rule = self.rule.takes, self.rule
         if one.received + takes > one.due:
             had = max(timedelta(), one.due - one.received)
-            return f"a batch takes {_days(takes)} days, and the law gave {_days(had)} from its receipt"
+            return f"a batch takes {_days(takes)} days, but the law allows {_days(had)} from receipt"
         if first + takes <= one.due:
             return (
-                f"every batch that ends in time is full: {counted(rule.persons, 'person')}"
-                " who are due as early, or earlier"
+                f"every batch that ends in time is full, with {counted(rule.persons, 'person')} whose deadlines are "
+                "not later"
             )
         if one.not_before and rule.begin(one.received) + takes <= one.due:
             return f"{one.waits_for} ran until {one.not_before:%Y-%m-%d %H:%M} UTC: no batch after it ends in time"

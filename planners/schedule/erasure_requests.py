@@ -32,23 +32,23 @@ def planned_requests(
     ids = [r.id for r in requests]
     if len(set(ids)) != len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
-        raise PlanError(f"two requests have the id {twice}", todo="give each request an id of its own")
+        raise PlanError(f"two requests have the id {twice}", todo="give each request a different id")
     known = laws_of(own)
     planned: dict[str, PlannedRequest] = {}
     for request in sorted(requests, key=lambda r: r.id):
         rules = _rules(request, known)
         if request.received > as_of:  # its clock would run longer than the law's
             raise PlanError(
-                f"it was received on {in_utc(request.received):%Y-%m-%d %H:%M} UTC, after the moment of this plan",
+                f"`received` is {in_utc(request.received):%Y-%m-%d %H:%M} UTC, which is after the time of this plan",
                 where=f"request {request.id}",
-                todo="correct `received`: the deadline is counted from it",
+                todo="correct `received`, because the deadline depends on it",
             )
         subject = references[request.id]
         if subject in planned:
             first = planned[subject]
             under = f", under {first.law} and {request.law}" if first.law != request.law else ""
             raise PlanError(
-                f"the requests {first.id} and {request.id} are about the same person{under}",
+                f"the requests {first.id} and {request.id} concern the same person{under}",
                 todo="plan the one with the earlier deadline: it erases the person for both",
             )
         planned[subject] = PlannedRequest(
@@ -67,7 +67,7 @@ def planned_requests(
 def _rules(request: Request, laws: Mapping[str, Law]) -> Rules:
     if request.law not in laws:
         raise PlanError(
-            f"the law of the request is not known; known are {', '.join(sorted(laws))}",
+            f"the law of the request is not known; known laws are {', '.join(sorted(laws))}",
             where=f"request {request.id}",
             todo="correct `law`, or declare it under `laws` of the estate file",
         )
@@ -82,13 +82,13 @@ def _citation(request: Request, rules: Rules) -> str:
 def _due(request: Request, rules: Rules, as_of: datetime) -> datetime:
     try:
         if request.extended is not None and request.extended > as_of:
-            raise NotExtended("its date is in the future")
+            raise NotExtended("the date of the extension is in the future")
         return rules.due(request.received, request.extended)
     except NotExtended as refused:
         raise PlanError(
-            f"its deadline is not extended: {refused}",
+            f"the deadline cannot be extended: {refused}",
             where=f"request {request.id}, {request.law}",
-            todo="correct `extended`, or leave it out; `pii-tracer laws` has the rule",
+            todo="correct `extended`, or remove it; run `pii-tracer laws` to see the rule",
         ) from None
 
 
@@ -97,7 +97,7 @@ def _not_before(request: Request, rules: Rules, as_of: datetime) -> datetime | N
         raise PlanError(
             "the date of the notice to the person is in the future",
             where=f"request {request.id}",
-            todo="correct `noticed`: the waiting time begins with it",
+            todo="correct `noticed`, because the waiting time begins on this date",
         )
     try:
         waits = rules.not_before(request.ground, request.noticed)
@@ -105,6 +105,6 @@ def _not_before(request: Request, rules: Rules, as_of: datetime) -> datetime | N
         raise PlanError(
             str(missing),
             where=f"request {request.id}, {request.law}",
-            todo="inform the person, and say when in `noticed`; `pii-tracer laws` has the rule",
+            todo="inform the person, and write the date in `noticed`; run `pii-tracer laws` to see the rule",
         ) from None
     return in_utc(waits) if waits else None

@@ -238,10 +238,10 @@ def _notes(
         keeps = f"`{setting}` of the estate file ({days})"
         what, todo = (keeps, "lower it") if worst.retained and setting else ("a window or restore", "shorten it")
         notes.append(
-            f"cannot be met: {ends} after the deadline; the longest wait is {counted(waits[worst.id] // 86400, 'day')},"
-            f" {what}, at {(worst.copy or worst.id).removeprefix('c-')}: {todo}, or plan with"
-            " `--retention immediate` and a reason"
+            f"{ends} after the deadline, so the deadline cannot be met. The longest wait is "
+            f"{counted(waits[worst.id] // 86400, 'day')}, {what}, at {(worst.copy or worst.id).removeprefix('c-')}: "
+            f"{todo}, or plan with `--retention immediate` and a reason"
         )
     if retention is Retention.IMMEDIATE:
-        notes.append("time travel ends at once for every copy; off-peak windows are not waited for")
+        notes.append("time travel ends at once for every copy; steps do not wait for off-peak windows")
     return tuple(notes)

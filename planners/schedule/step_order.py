@@ -89,7 +89,10 @@ def _suppression(parameters: dict[str, Any], verifications: Sequence[str]) -> Dr
         hazards=("D12",),
         irreversible=False,
         verification="every key of the persons is on the suppression list, as a keyed reference",
-        reason="backfills, RESTORE and replays must not bring the persons back: loaders ask the list, `recheck` looks",
+        reason=(
+            "backfills, RESTORE and replays must not bring the persons back: loaders check this list, and `recheck` "
+            "searches again"
+        ),
         after=tuple(verifications),
     )
 
@@ -103,8 +106,8 @@ def _keys(key_sets: Sequence[str], before_the_last: Sequence[str]) -> tuple[Draf
         parameters={"key_sets": sorted(key_sets)},
         hazards=("D5", "E1"),
         irreversible=False,
-        verification="every key set opens and is not empty",
-        reason="keys were resolved from the source at planning; they are opened from the sealed manifest",
+        verification="every key set can be decrypted, and is not empty",
+        reason="planning resolved the keys from the source; this step decrypts them from the sealed manifest",
     )
     drop = Draft(
         id=KEYS_LAST,
@@ -114,8 +117,8 @@ def _keys(key_sets: Sequence[str], before_the_last: Sequence[str]) -> tuple[Draf
         parameters={},
         hazards=("D5", "E1"),
         irreversible=False,
-        verification="no key view is left in the session",
-        reason="the key views must not outlive the run",
+        verification="the session has no key view any more",
+        reason="the key views must not exist after the run",
         after=tuple(sorted(before_the_last)),
     )
     return stage, drop
@@ -274,6 +277,6 @@ def _sorted(drafts: Sequence[Draft]) -> tuple[Draft, ...]:
                 todo="correct the `before` or the `after` of the task",
             ) from None
         raise PlanError(
-            "the derivations contradict each other: " + " → ".join(circle.members),
+            "the derivations form a cycle: " + " → ".join(circle.members),
             todo="break the cycle in the estate's jobs, or declare one of them as a separate source",
         ) from None

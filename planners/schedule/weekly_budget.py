@@ -70,8 +70,7 @@ def told(made: Spread, budget: float, currency: str) -> tuple[str, ...]:
     over = [spent for spent in made.weeks.values() if spent > budget]
     if over:
         notes.append(
-            f"the budget cannot be kept: {len(over)} of the weeks cost{'s' if len(over) == 1 else ''} more,"
-            f" {max(over):,.2f} {currency} at most, so that the deadline is met. Raise the budget to that,"
-            " or plan fewer requests together"
+            f"to meet the deadline, {counted(len(over), 'week costs', 'weeks cost')} more than the budget: at most "
+            f"{max(over):,.2f} {currency}. Raise the budget to this amount, or plan fewer requests together"
         )
     return tuple(notes)

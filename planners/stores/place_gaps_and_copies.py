@@ -62,8 +62,10 @@ def remade_by_nobody(location: TableLocation, store: str, reason: str) -> Gap:
         id=f"gap-{GapKind.CANNOT_BE_PROVED}-{place_slug(str(location))}",
         dataset=location.dataset,
         kind=GapKind.CANNOT_BE_PROVED,
-        reason=f"rows there are made of the person's without a key, and no step in {store} makes them again: run its"
-        " job after the erasure",
+        reason=(
+            f"its rows are computed from the person's rows without a key, and no step in {store} recomputes them: run "
+            "its job after the erasure"
+        ),
         evidence=reason,
     )
 

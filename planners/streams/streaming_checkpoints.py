@@ -17,19 +17,21 @@ def streaming_state(state: TableState, seen: Evidence | None) -> Gap | Examined:
     same_digits = seen is not None and STATE in seen.weak  # elsewhere in a checkpoint, digits are settings and times
     if seen and not (seen.strong or same_digits or seen.unread):
         reason = (
-            f"a streaming query's checkpoint; all its files were decoded ({counted(seen.files, 'file')}),"
-            " none of the person's values found"
+            "a streaming query's checkpoint; all its files were decoded and contain none of the person's values "
+            f"({counted(seen.files, 'file')})"
         )
         return Examined(dataset=state.dataset, table=None, carries=Carries.NONE, reason=reason)
     found = ", ".join(sorted(seen.strong)) if seen else ""
-    same = "the same digits are in its rows" if same_digits else ""
+    same = "its rows contain the same digits" if same_digits else ""
     unread = "; ".join(seen.unread[:3]) if seen else "not scanned"
     return Gap(
         id=f"gap-streaming_state-{slug(state.location)}",
         dataset=state.dataset,
         kind=GapKind.STREAMING_STATE,
-        reason="the state of a streaming query contains or may contain the person, and no statement deletes rows from"
-        " it. Ask its owner to wait until the watermark drops it, or to start the query with a new checkpoint after the"
-        " erasure and remove this one",
+        reason=(
+            "the state of a streaming query contains or may contain the person, and no statement deletes rows from "
+            "this state. Ask its owner to wait until the watermark drops the state. Or ask the owner to start the "
+            "query with a new checkpoint after the erasure, and to remove this checkpoint"
+        ),
         evidence=f"found: {found}" if found else same or unread,
     )

@@ -67,11 +67,11 @@ class _Tree:
             self._below(root, "", 0)
         missing = len(self.made.links) - (TEXT_LINKS - self.left)
         if missing:
-            self.lines += ["", f"… and {counted(missing, 'further link')}: `--format json` has all of them"]
+            self.lines += ["", f"… and {counted(missing, 'further link')}: use `--format json` to list all of them"]
         if self.made.left_out:
             self.lines += [
                 "",
-                f"… and {counted(self.made.left_out, 'dataset')} further away: `--format json` has all of them",
+                f"… and {counted(self.made.left_out, 'dataset')} further away: use `--format json` to list all of them",
             ]
         return self.lines
 

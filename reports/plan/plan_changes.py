@@ -12,7 +12,7 @@ from reports.escape import markdown, markdown_code, visible
 from reports.lineage.layered_drawing import shorten
 
 BUDGET = 60_000
-NOTHING = "nothing that a reviewer must know has changed"
+NOTHING = "no change that a reviewer must know"
 _MARKS = {Sign.ADDED: "+", Sign.REMOVED: "-", Sign.CHANGED: "~"}
 _LETTERS = 500
 

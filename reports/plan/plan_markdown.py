@@ -54,7 +54,7 @@ def render_plan_markdown(
     """
     if budget < LEAST_BUDGET:
         raise UsageError(
-            f"a plan cannot be shown in {budget} bytes", todo=f"give a budget of at least {LEAST_BUDGET} bytes"
+            f"the plan does not fit in {budget} bytes", todo=f"give a budget of at least {LEAST_BUDGET} bytes"
         )
     view = PlanView(plan)
     above = int(budget * _SHARE_ABOVE)
@@ -77,7 +77,7 @@ def render_plan_markdown(
     middle = _middle(view, edges, room)
     text = _joined([*head, *middle, *tail]) + "\n"
     if _bytes(text) > budget:
-        raise UsageError("the plan's own name and path leave no room for the plan", todo="give a shorter path")
+        raise UsageError("the name and path of the plan are too long for this budget", todo="give a shorter path")
     return text
 
 
@@ -170,7 +170,7 @@ def _gap(gap: Gap, view: PlanView) -> str:
     if remedy := view.remedies.get(gap.id):
         line += f". To close it: {_text(remedy)}"
     if gap.waiver is None and gap.seen:
-        line += f". A waiver of this says {_name(f'of: {gap.seen}')}"
+        line += f". A waiver of this gap contains {_name(f'of: {gap.seen}')}"
     if gap.waiver:
         line += f" — waived by {_text(gap.waiver.who)} until {wording.day(gap.waiver.until)}: {_text(gap.waiver.why)}"
     return line

@@ -123,7 +123,7 @@ def _gap(gap: Gap, view: PlanView) -> RenderableType:
     if remedy := view.remedies.get(gap.id):
         lines.append(_line(f"to close it: {remedy}"))
     if gap.waiver is None and gap.seen:
-        lines.append(_line(f"a waiver of this says: of: {gap.seen}", "dim"))
+        lines.append(_line(f"a waiver of this gap contains: of: {gap.seen}", "dim"))
     if gap.waiver:
         waiver = gap.waiver
         lines.append(_line(f"waived by {waiver.who} until {wording.day(waiver.until)}: {waiver.why}", "yellow"))

@@ -38,9 +38,9 @@ class Verdict(StrEnum):
 
 HEADLINES = {
     Verdict.INCOMPLETE: "Incomplete: gaps must be closed or waived by name before this plan can be approved",
-    Verdict.LATE: "Misses the legal deadline: it cannot be done by then",
-    Verdict.NOT_APPLYABLE: "Not applyable: a copy has no way to be erased, there is none, or a key may be wrong",
-    Verdict.PARTIAL: "Not the whole erasure: copies are left out by choice; it can be applied, and is never attested",
+    Verdict.LATE: "Misses the legal deadline: its last step ends later",
+    Verdict.NOT_APPLYABLE: "Not applyable: the plan cannot erase a copy, has no copy, or may have a wrong key",
+    Verdict.PARTIAL: "Not a complete erasure: copies are left out by choice. The plan can be applied, but not attested",
     Verdict.READY: "Complete and ready for review",
 }
 
@@ -116,7 +116,7 @@ class Kept:
     def why(self) -> str:
         """`PMLA 2002, s. 12, until 31 Mar 2031, approved by …`."""
         hold = self.hold
-        until = "until further notice" if hold.until is None else f"until {wording.day(hold.until)}"
+        until = "without an end date" if hold.until is None else f"until {wording.day(hold.until)}"
         kind = hold.kind.replace("_", " ")
         return f"{kind}: {hold.basis}, {hold.citation}, {until}, approved by {hold.approver}"
 
@@ -347,7 +347,7 @@ def _kept(hold: PlannedHold, rows: Sequence[CopyRow]) -> Kept:
         names.append(f"{row.name} (only {', '.join(c.name for c in mask.held if hold.id in c.holds)})")
         line = f"{row.name}: NULL in the persons' rows: {', '.join(mask.columns)}"
         if mask.found_by:
-            line += f"; {', '.join(mask.found_by)} stays, because no held column shows whose row it is"
+            line += f"; {', '.join(mask.found_by)} is also kept, because no held column shows whose row it is"
         rest.append(line)
     return Kept(hold, tuple(names), tuple(rest))
 

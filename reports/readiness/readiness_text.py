@@ -52,7 +52,7 @@ def _lines(found: Readiness) -> Iterator[str]:
     for finding in found.findings[:MOST]:
         yield from _finding(finding)
     if len(found.findings) > MOST:
-        yield f"{many(len(found.findings) - MOST, 'more finding')}: `--format json` has all of them"
+        yield f"{many(len(found.findings) - MOST, 'more finding')}: use `--format json` to list all of them"
 
 
 def cost_of(found: Readiness) -> str:

@@ -126,7 +126,7 @@ def certificate(statement: Mapping[str, Any], checked: Checked) -> Certificate:
         said = statement["predicate"]
         if said["others"]["rows_lost"] or said["others"]["changed"]:
             raise ProofError(
-                "there is no certificate: rows of other people were lost",
+                "no certificate: rows of other people were lost",
                 todo="restore the rows that the run's report lists",
             )
         reading = said["scope"].get("reading", {})
@@ -163,9 +163,9 @@ def certificate(statement: Mapping[str, Any], checked: Checked) -> Certificate:
             asked=said["requests"]["count"],
         )
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise ProofError("the attestation does not have the form it must have", todo="attest the run again") from None
+        raise ProofError("the attestation does not have a valid form", todo="run `pii-tracer attest` again") from None
     if not (made.persons and made.files and made.steps and made.approvals):
-        raise ProofError("there is no certificate: the attestation is about nothing", todo="attest the run again")
+        raise ProofError("no certificate: the attestation covers no data", todo="run `pii-tracer attest` again")
     return made
 
 
@@ -183,8 +183,8 @@ def _qualification(exception: Mapping[str, Any], steps: Sequence[Mapping[str, An
     if kind in _ANSWERED and who:
         return Qualification(kind, what, _ANSWERED[kind] + why, who=who, until=exception["until"])
     raise ProofError(
-        f"there is no certificate: something stays, or was not verified ({kind} {what}: {why})",
-        todo="inform the person what stays and why; the report lists it",
+        f"no certificate: data remains, or was not verified ({kind} {what}: {why})",
+        todo="inform the person which data remains and why; the report lists it",
     )
 
 

@@ -44,7 +44,7 @@ _RESIDUE_SHOWN = 20
 
 HEADLINES = {
     RunState.COMPLETE: "Erased and verified",
-    RunState.RESIDUE: "Residue found: the persons are still readable in the places named",
+    RunState.RESIDUE: "Residue found: the listed places still contain data of the persons",
     RunState.PARTIAL: "Partial: some steps have not run or have failed; the run can be resumed",
     RunState.WAITING: "Waiting: the rest can only run later",
     RunState.BLOCKED: "Blocked: a hold, a lock or a change since planning stops the remaining steps",
@@ -61,19 +61,19 @@ def run_headline(run: RunView) -> tuple[str, str]:
         return HEADLINES[RunState.RESIDUE], "bad"
     if run.left_out and run.state is RunState.PARTIAL and run.erased + run.exempt == len(run.counted):
         left = counted(len(run.left_out), "copy was", "copies were")
-        return f"Done as planned, and not the whole erasure: {left} left out", "warn"
+        return f"Done as planned, but not a complete erasure: {left} left out", "warn"
     if run.state is not RunState.COMPLETE:
         return HEADLINES[run.state], "warn"
     if run.erased + run.exempt + run.confirmed < len(run.counted):
         return HEADLINES[RunState.PARTIAL], "warn"
     if not run.copies:
-        return "Nothing of the person was left, and that is verified", "good"
+        return "Verified: no data of the person was left", "good"
     if run.bytes_checked is None or run.bytes_checked.unread:
         return "Done, but not verified: not every byte could be read", "warn"
     if run.exempt:
-        return "Erased and verified, except for what a hold keeps", "good"
+        return "Erased and verified, except for held data", "good"
     if run.confirmed:
-        return "Erased and verified, except for what rests on a person's word", "good"
+        return "Erased and verified, except for places that only a person confirmed", "good"
     if run.by_files_alone:
         return f"Erased and verified, in {counted(run.by_files_alone, 'copy', 'copies')} by the files alone", "good"
     return HEADLINES[RunState.COMPLETE], "good"

@@ -66,7 +66,7 @@ class CommandWatch:
         try:
             self._spans = Spans(command, __version__, self._warn)
         except Exception as error:  # a wrong setting must not stop an erasure
-            return f"traces are not sent: OpenTelemetry refuses its settings ({type(error).__name__})"
+            return f"traces are not sent: OpenTelemetry rejects its settings ({type(error).__name__})"
         return ""
 
     def _warn(self, message: str) -> None:

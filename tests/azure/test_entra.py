@@ -214,7 +214,7 @@ def test_settings_that_no_login_can_have_are_named(
 def test_no_token_goes_over_plain_http(shop: Shop, entra: Entra) -> None:
     assert shop.service is not None
     shop.service.uri = shop.service.uri.replace("https://", "http://")
-    with pytest.raises(EstateError, match="no login goes over plain HTTP"):
+    with pytest.raises(EstateError, match="a login over plain HTTP is not possible"):
         assert shop.store.hierarchical
     assert entra.given == []
 

@@ -185,7 +185,7 @@ def test_a_step_that_is_killed_anywhere_is_taken_up_again(
             run.run()
     renamed = moment == 6
     assert len(names(shop)) == (1 if renamed else 2)
-    assert (run.seen().ok, "a rewrite that was interrupted left a file behind" in run.seen().findings) == (
+    assert (run.seen().ok, "an interrupted rewrite left a temporary file" in run.seen().findings) == (
         renamed,
         not renamed,
     )
@@ -256,7 +256,7 @@ def test_a_new_file_that_does_not_get_everything_is_never_filled(shop: Shop, mon
     run, filled = rewriting(shop), list[str]()
     monkeypatch.setattr(Paths, "append", lambda self, name, *more: filled.append(name))
     monkeypatch.setattr("tests.azure.dfs_service.set_access", lambda *_: None)
-    with pytest.raises(RunError, match="the new one did not get all of it"):
+    with pytest.raises(RunError, match="the new file did not get all these properties"):
         run.run()
     assert (filled, names(shop)) == ([], ["a/x.csv"])
     assert MAIL.encode() in shop.read("a/x.csv")
@@ -295,7 +295,7 @@ def test_what_a_rename_did_not_bring_along_is_an_error(shop: Shop, monkeypatch: 
         self.state(name).acl = "user::rw-,group::rw-,other::r--"
 
     monkeypatch.setattr(Paths, "rename", lossy)
-    with pytest.raises(RunError, match="its owner, access list or another property is not what it was"):
+    with pytest.raises(RunError, match="its owner, access list or a different property changed"):
         run.run()
 
 
@@ -365,7 +365,7 @@ def test_what_cannot_be_kept_is_a_gap_that_says_why(shop: Shop) -> None:
     assert "snapshots" in held(shop)
     shop.blob("a/x.csv").past.clear()
     shop.blob("a/x.csv").lease = "somebody"
-    assert "a lease that somebody has" in held(shop)
+    assert "an active lease" in held(shop)
     shop.blob("a/x.csv").lease, shop.container.policy = None, True
     assert "a retention policy of the container" in held(shop)
     shop.container.policy, shop.dfs = False, None
@@ -411,13 +411,13 @@ def test_a_path_beside_which_no_other_fits_is_a_gap(letters: int, fits: bool, sh
     key = "/".join(("a", *["d" * 200] * 4, "e" * letters, "x.csv"))
     shop.put(key, csv(OTHERS[0], PERSON))
     (live,) = (one for one in shop.store.live_objects(key) if not one.key.endswith("/"))
-    assert [why for why in shop.store.cannot_keep(live) if "so long a path" in why] == (
-        [] if fits else ["so long a path that a file beside it cannot have a name"]
+    assert [why for why in shop.store.cannot_keep(live) if "a path so long" in why] == (
+        [] if fits else ["a path so long that a temporary file cannot have a name"]
     )
     if fits:
         assert shop.store.replace(live, csv(OTHERS[0]), "plan-1").size == len(csv(OTHERS[0]))
     else:
-        with pytest.raises(StoreError, match="so long a path"):
+        with pytest.raises(StoreError, match="a path so long"):
             shop.store.replace(live, csv(OTHERS[0]), "plan-1")
 
 
@@ -425,7 +425,7 @@ def test_a_path_beside_which_no_other_fits_is_a_gap(letters: int, fits: bool, sh
     ("change", "why"),
     [
         (lambda shop: shop.snapshot("a/x.csv"), "snapshots"),
-        (lambda shop: setattr(shop.blob("a/x.csv"), "lease", "somebody"), "a lease that somebody has"),
+        (lambda shop: setattr(shop.blob("a/x.csv"), "lease", "somebody"), "an active lease"),
         (lambda shop: setattr(shop.container, "policy", True), "a retention policy"),
         (lambda shop: setattr(state(shop, "a/x.csv"), "scope", "hers"), "an encryption scope"),
     ],

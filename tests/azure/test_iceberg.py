@@ -89,10 +89,10 @@ def test_tables_that_no_step_may_touch_stay_gaps_and_say_why(
     gaps = (gap for gap in planned(shop)[1]["gaps"] if gap["waiver"] is None)
     found = {gap["dataset"]["name"].rpartition("/")[2]: gap["reason"] for gap in gaps}
     why = {
-        "dropped": "Iceberg tables are erased there when a catalog names them",
+        "dropped": "the tool erases Iceberg tables there only if a catalog names them",
         "twice": "it has more than one name (ice.db.second, ice.db.twice)",
         "strange": "may be somebody's",
-        "web": f"names files by {web}, and Spark reaches them by {STORE} alone",
+        "web": f"references files with {web}, but Spark can access only {STORE}",
     }
     assert found.keys() == why.keys()
     assert {name: reason in found[name] for name, reason in why.items()} == dict.fromkeys(why, True)

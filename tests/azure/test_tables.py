@@ -58,8 +58,8 @@ def test_tables_in_a_data_lake_are_places_of_their_own(azure: BlobService, dfs: 
         "held": "object_held",
     }
     assert "object_rewrite" in {step["action"] for step in plan["steps"]}
-    assert "keys in it hold a value of the person" in gaps["parts"]["reason"]
-    assert "what is in it is not known for certain" in gaps["archived"]["reason"]
+    assert "object keys contain a value of the person" in gaps["parts"]["reason"]
+    assert "its contents are not known for certain" in gaps["archived"]["reason"]
     assert "a lease" in gaps["held"]["reason"]
     assert USER not in shop.plan_file.read_text()
     assert MAIL not in shop.plan_file.read_text()
@@ -153,7 +153,7 @@ def test_files_of_a_table_that_are_not_its_rows_are_searched_and_never_written_a
         f"{STORE}/uc/view": "the catalog's table main.sales.view lies there, and its files are not plain rows",
         f"{STORE}/lake": "the catalog's table main.sales.inner lies there, and its files are not plain rows",
         f"{STORE}/uc/orc": "its catalog says that its files are orc, and they are parquet",
-        f"{STORE.replace('shop@', 'other@')}/t": "a bucket or container that the estate file does not declare",
+        f"{STORE.replace('shop@', 'other@')}/t": "the estate file does not declare its bucket or container",
     }
     assert {place: reason in reasons.get(place, "") for place, reason in why.items()} == dict.fromkeys(why, True)
     assert reasons.keys() == why.keys()

@@ -101,7 +101,7 @@ def test_an_unknown_is_an_exit_code_and_says_what_would_close_it(
     (estate / "jobs.sql").write_text("INSERT OVERWRITE prod.mails SELECT tok(email) AS h FROM prod.users;")
     assert called(estate) == 3
     shown = " ".join(capsys.readouterr().out.split())
-    assert "unknown, email goes in, but through an expression that cannot be matched again: h = TOK(email)" in shown
+    assert "unknown, email is copied here, but through an expression that no step can compute: h = TOK(email)" in shown
     assert "to close it: rebuild it from the erased source" in shown
 
 

@@ -205,7 +205,7 @@ def test_a_table_in_s3_that_cannot_be_read_is_an_error_and_no_all_clear(estate: 
     known = SuppressionList(estate.state / FILE, estate.key)
     paths = EstatePaths(Settings(estate.base / "e.yaml", estate.state).estate(), estate.base)
     table = plan().copies[0].model_copy(update={"location": str(place), "match": Match(terms=(term,)), "origin": None})
-    told = (gap(place.dataset, GapKind.UNREADABLE, "S3 does not show it: OSError", str(place)),)
+    told = (gap(place.dataset, GapKind.UNREADABLE, "S3 does not return it: OSError", str(place)),)
     with pytest.raises(EstateError, match="whether erased persons are back"):
         elsewhere(known, [plan(copies=[table])], Inventory(tables=(), gaps=told), paths)
     assert elsewhere(known, [plan(copies=[table])], Inventory(tables=()), paths) == [], "nobody has it any more"

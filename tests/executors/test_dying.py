@@ -41,7 +41,7 @@ def test_a_step_that_asks_while_the_engine_dies(error: Exception) -> None:
     def act() -> None:
         raise error
 
-    with pytest.raises(RunError, match="Spark has ended in the middle of the work"):
+    with pytest.raises(RunError, match="the Java process of Spark ended during the work"):
         on_conflict(act)
 
 
@@ -54,7 +54,7 @@ def test_a_session_that_is_asked_for_while_the_engine_dies(
         raise error
 
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", refuse)
-    with pytest.raises(RunError, match="Spark has ended in the middle of the work"):
+    with pytest.raises(RunError, match="the Java process of Spark ended during the work"):
         open_session(spark_estate.estate, spark_estate.base)
 
 

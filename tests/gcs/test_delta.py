@@ -92,9 +92,9 @@ def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(gcs: Gcs, tmp_p
     found = gaps_of(shop.plan(object_stores=places)[1])
     why = {
         "origin": "/clone reads its files, as a shallow clone does",
-        "clone": "it reads files outside its folder",
+        "clone": "it reads files outside of its folder",
         "hudi": "Hudi's procedures need its name",
-        "iceberg": "Iceberg tables are erased there when a catalog names them",
+        "iceberg": "the tool erases Iceberg tables there only if a catalog names them",
         "outer": "/outer/inner lies inside its folder",
         "broken": "the Delta log cannot be read",
         "fixed": "delta.appendOnly",
@@ -111,7 +111,7 @@ def test_objects_that_a_table_elsewhere_reads_are_not_written_again(gcs: Gcs, tm
     log.write_text(log.read_text().replace(next(table.glob("*.parquet")).name, f"gs://{BUCKET}/bare/a.parquet"))
     put_all(shop, table, "t")
     plan = shop.plan(object_stores=shop.stored("bare", "t"))[1]
-    assert f"tables elsewhere may read its files: gs://{BUCKET}/t" in gaps_of(plan)["bare"]["reason"]
+    assert f"tables in other places may read its files: gs://{BUCKET}/t" in gaps_of(plan)["bare"]["reason"]
 
 
 def test_a_table_under_a_hold_is_a_gap_and_one_in_another_store_too(gcs: Gcs, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(lake: Lake) -> 
     catalog.drop_table("db.dropped")
     found = gaps_of(planned(lake)[1])
     why = {
-        "dropped": "Iceberg tables are erased there when a catalog names them",
+        "dropped": "the tool erases Iceberg tables there only if a catalog names them",
         "twice": "it has more than one name (ice.db.second, ice.db.twice)",
         "strange": "may be somebody's",
         "led": "its property write.data.path leads new files out of its folder",

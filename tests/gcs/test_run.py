@@ -159,7 +159,7 @@ def test_the_last_version_of_a_deleted_object_stays_unless_agreed(shop: Shop, gc
     rewrite.run()
     gcs.delete(BUCKET, "a/x.csv")
     delete = Run.deleting(shop, rewrite.parameters["versions"])
-    with pytest.raises(RunError, match="the only rows of other people"):
+    with pytest.raises(RunError, match="only its old version has rows of other people"):
         delete.run()
     assert gcs.states(BUCKET) == ["noncurrent", "noncurrent"]
     agreed = Run.deleting(shop, rewrite.parameters["versions"], without_object=True)
@@ -189,6 +189,6 @@ def test_a_live_object_that_goes_with_its_old_version_stops_the_step(shop: Shop,
     rewrite.run()
     gcs.lies.astray = True
     delete = Run.deleting(shop, rewrite.parameters["versions"])
-    with pytest.raises(RunError, match="gone after the deletion"):
+    with pytest.raises(RunError, match="disappeared after the deletion"):
         delete.run()
     assert gcs.states(BUCKET).count("live") == 1, "no second object is lost"

@@ -130,7 +130,7 @@ def test_another_table_that_came_into_the_folder_keeps_its_past(shop: Shop) -> N
     run = clearing(shop)
     run.check()
     shop.put("a/inner/_delta_log/00000000000000000000.json", b"{}")
-    with pytest.raises(RunError, match="another table lies inside this folder"):
+    with pytest.raises(RunError, match="this folder contains a different table"):
         run.check()
 
 
@@ -144,7 +144,7 @@ def test_spark_reaches_buckets_in_the_one_way_that_the_estate_file_says(shop: Sh
     other = one.model_copy(update={"store": "gs://other", "anonymous": False, "endpoint": None})
     real = connector.conf(estate.model_copy(update={"object_stores": (other,)}))
     assert not [name for name in real if "auth" in name or "root.url" in name], "the machine's own account"
-    with pytest.raises(RunError, match="Spark has one for all"):
+    with pytest.raises(RunError, match="Spark uses one for all"):
         connector.conf(estate.model_copy(update={"object_stores": (one, other)}))
     assert [store_of(place) for place in ("s3a://b/t", "gs://b/t", "hdfs://n/t", "/t")] == ["s3", "gs", None, None]
 

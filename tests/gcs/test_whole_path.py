@@ -50,7 +50,7 @@ def test_what_the_step_would_refuse_is_a_gap_of_the_plan(gcs: Gcs, tmp_path: Pat
     shop = Shop.of(gcs, tmp_path)
     shop.export("csv", "a.csv", csv(OTHERS[0], (USER, '"a\nb,c"')))
     (reason,) = [reason for name, reason in shop.reasons() if "unreadable" in name]
-    assert "a CSV record of the person continues over lines" in reason
+    assert "a CSV record of the person continues over several lines" in reason
 
 
 def test_one_of_others_that_is_too_large_to_be_read_is_a_gap_of_the_plan(
@@ -63,7 +63,7 @@ def test_one_of_others_that_is_too_large_to_be_read_is_a_gap_of_the_plan(
     shop.export("csv", "b.csv", large)
     monkeypatch.setattr(object_rewrite, "MAX_OBJECT_BYTES", len(large) - 1)
     (reason,) = [reason for name, reason in shop.reasons() if "unreadable" in name]
-    assert f"the object has {len(large)} bytes, more than a rewrite in memory may have" in reason
+    assert f"the object has {len(large)} bytes, more than the limit of a rewrite in memory" in reason
 
 
 def test_soft_deleted_bytes_are_dated_and_never_called_clean_before(

@@ -100,9 +100,9 @@ def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(shop: Shop) -> 
     }
     why = {
         "origin": "/clone reads its files, as a shallow clone does",
-        "clone": "it reads files outside its folder",
+        "clone": "it reads files outside of its folder",
         "otherh": "Hudi's procedures need its name",
-        "othere": "Iceberg tables are erased there when a catalog names them",
+        "othere": "the tool erases Iceberg tables there only if a catalog names them",
         "outer": "/outer/inner lies inside its folder",
         "broken": "the Delta log cannot be read",
     }
@@ -128,7 +128,9 @@ def test_what_its_format_its_folder_or_its_rights_forbid_blocks_too(shop: Shop) 
 def test_a_table_in_an_encryption_zone_or_named_by_another_ones_metadata_is_left() -> None:
     place = HdfsPlace(location=hdfs_location("hdfs://nn/lake/t"), kind=HdfsKind.TABLE)
     seen = HdfsEvidence(files=1, holders=1, strong=frozenset({"user.uid"}))
-    assert untreated(place.model_copy(update={"encrypted": True}), seen) == "no step writes or deletes such files"
+    assert untreated(place.model_copy(update={"encrypted": True}), seen) == (
+        "no step rewrites or deletes encrypted or erasure-coded files"
+    )
     assert untreated(place, seen) == "", "without a state nothing is planned"
 
 

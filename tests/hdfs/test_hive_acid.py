@@ -170,7 +170,7 @@ def test_a_transactional_table_that_nobody_can_erase_says_why(shop: Shop, hive: 
         gap["dataset"]["name"].rpartition("/")[2]: gap for gap in shop.plan(**named(hive))[1]["gaps"] if gap["dataset"]
     }
     assert "from before it was transactional" in gaps["flat"]["reason"]
-    assert "names in it hold a value of the person" in gaps["keyed"]["reason"]
+    assert "names of files or folders contain a value of the person" in gaps["keyed"]["reason"]
 
 
 @pytest.mark.nightly
@@ -191,6 +191,6 @@ def test_the_scratch_folder_is_nobody_elses(shop: Shop, hive: HiveServer) -> Non
     assert not keys.left()
     hive.hdfs.ask(hive.scratch, "SETPERMISSION", permission="775")
     try:
-        assert "everybody may look" in str(unusable(estate, scratch))
+        assert "all users can read" in str(unusable(estate, scratch))
     finally:
         hive.hdfs.ask(hive.scratch, "SETPERMISSION", permission="770")

@@ -100,7 +100,7 @@ def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(shop: Shop) -> 
         "broken": "the Hudi table's schema or timeline cannot be read",
         "logged": "a Hudi table that logs its changes",
         "moved": "declare it as harbour.moved in the estate file",
-        "beside": "a file in a Hudi table's folder that is not named as Hudi's",
+        "beside": "a file in a Hudi table's folder whose name is not one of Hudi's",
     }
     reasons: dict[str, str] = {}
     for gap in plan["gaps"]:

@@ -61,7 +61,7 @@ def test_a_table_that_no_catalog_names_or_two_names_have_stays_a_gap(lake: Lake)
     catalog.drop_table("db.dropped")
     plan = planned(lake)[1]
     found = {gap["dataset"]["name"].rpartition("/")[2]: gap for gap in plan["gaps"] if gap["waiver"] is None}
-    assert "erased there when a catalog names them" in found["dropped"]["reason"]
+    assert "there only if a catalog names them" in found["dropped"]["reason"]
     assert "it has more than one name (ice.db.second, ice.db.twice)" in found["twice"]["reason"]
 
 

@@ -43,4 +43,4 @@ def test_a_file_that_metadata_names_by_the_older_name_is_not_written_again(shop:
     gaps = {
         gap["dataset"]["name"].rpartition("/")[2]: gap["reason"] for gap in shop.plan()[1]["gaps"] if gap["dataset"]
     }
-    assert "a table's metadata names files in it" in gaps["csv"]
+    assert "the metadata of a table references files" in gaps["csv"]

@@ -85,7 +85,7 @@ def test_what_somebody_changed_or_writes_is_left_as_it_is(shop: Shop) -> None:
     delete = Run.of_files(shop, DELETE, path, folder=f"{shop.root}/a")
     with appending(shop, path):
         for one in (run, delete):
-            with pytest.raises(RunError, match="somebody writes a file"):
+            with pytest.raises(RunError, match="a process is writing a file"):
                 one.run()
     shop.hdfs.client().delete(path)
     other = csv(PERSON, OTHERS[1])

@@ -136,7 +136,7 @@ def test_the_person_leaves_a_delta_table_and_nobody_else_does(cluster: SecureHdf
         code, result = lake.apply()
         assert code == ExitCode.PARTIAL
         said = (lake.base / "apart.log").read_text()
-        assert "Spark does not get into HDFS: AccessControlException" in said
+        assert "Spark cannot access HDFS: AccessControlException" in said
         assert "HADOOP_CONF_DIR" in said
         assert files_of(lake, table) == before
         lake.hadoop = {"HADOOP_CONF_DIR": str(cluster.conf), "JAVA_TOOL_OPTIONS": " ".join(java_options(cluster.kdc))}

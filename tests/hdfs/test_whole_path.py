@@ -88,11 +88,11 @@ def test_what_the_step_would_refuse_is_a_gap_of_the_plan(shop: Shop) -> None:
     xattr = {"xattr.name": "user.note", "xattr.value": "x", "flag": "CREATE"}
     shop.hdfs.ask(path, "SETXATTR", **xattr)
     (reason,) = refused()
-    assert "a file has an access list, attributes or a storage policy of its own" in reason
+    assert "a file has its own access list, attributes or storage policy" in reason
     shop.hdfs.client().delete(path)
     shop.export("csv", "a.csv", csv(OTHERS[0], (USER, '"a\nb,c"')))
     (reason,) = refused()
-    assert "a CSV record of the person continues over lines" in reason
+    assert "a CSV record of the person continues over several lines" in reason
 
 
 def test_one_of_others_that_is_too_large_to_be_read_is_a_gap_of_the_plan(
@@ -104,7 +104,7 @@ def test_one_of_others_that_is_too_large_to_be_read_is_a_gap_of_the_plan(
     shop.export("csv", "b.csv", large)
     monkeypatch.setattr(file_rewrite, "MAX_OBJECT_BYTES", len(large) - 1)
     (reason,) = [gap["reason"] for gap in shop.plan()[1]["gaps"] if gap["kind"] == "unreadable"]
-    assert f"the file has {len(large)} bytes, more than a rewrite in memory may have" in reason
+    assert f"the file has {len(large)} bytes, more than the limit of a rewrite in memory" in reason
 
 
 def test_a_file_that_came_since_the_plan_is_drift(shop: Shop) -> None:

@@ -15,7 +15,7 @@ from tests.lake.stores.hdfs.test_hdfs_discovery import OTHER, ROW, looked
 pytestmark = pytest.mark.nightly
 
 _PROVIDER = "hadoop.security.key.provider.path"
-NO_STEP = "no step writes or deletes such files"
+NO_STEP = "no step rewrites or deletes encrypted or erasure-coded files"
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ def test_who_keeps_data_is_planned_apart_and_everybody_sees_what_stays(
     assert "Meera" not in first.written.path.read_text()
     assert called(settings, "check", str(first.written.path)) == ExitCode.DONE
     told = capsys.readouterr().out
-    assert "1 copy not erased until further notice: the person's own request" in told
+    assert "1 copy not erased without an end date: the person's own request" in told
     assert "own request" in first.written.path.with_suffix("").with_suffix(".md").read_text()
     others, whole = made(settings)
     assert others.requests == ("R-2", "R-3")
@@ -216,7 +216,7 @@ def test_a_dataset_without_her_data_keeps_nothing_and_is_said(settings: Settings
     asked(settings, *PERSONS[:2])
     narrowed(settings, "R-1", "app.other")
     _, plan = made(settings)
-    assert [(gap.kind, "no copy of the persons' data is there" in gap.reason) for gap in plan.gaps] == [
+    assert [(gap.kind, "this place has no copy of the persons' data" in gap.reason) for gap in plan.gaps] == [
         ("hold_unmatched", True)
     ]
     waiver = {"why": "she is not there", "who": "Meera", "until": ago(-90), "of": plan.gaps[0].seen}

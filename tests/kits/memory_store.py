@@ -69,7 +69,7 @@ class MemoryStore:
             raise StoreError("no answer", "Timeout", where=self._where(key))
         there = self._now(key)
         if (there[0].etag if there else None) != etag:
-            raise Changed("another object is there", "Changed", where=self._where(key))
+            raise Changed("the object differs from the listed object", "Changed", where=self._where(key))
         version = self._add(key, data)
         if lost:
             raise StoreError("no answer", "Timeout", where=self._where(key))

@@ -85,7 +85,7 @@ def test_files_beyond_the_estate_are_not_read(tmp_path: Path) -> None:
     told: list[str] = []
     assert read(estate(), tmp_path, "uid", told=told) == []
     assert told == [
-        f"1 of 2 versions of {place} exist, but could not be read: the path lies outside the estate's roots"
+        f"1 of 2 versions of {place} exist, but could not be read: the path is outside of the estate's roots"
     ]
 
 
@@ -210,4 +210,4 @@ def test_former_rows_of_hudi_tables_are_not_read(tmp_path: Path) -> None:
     for commits in (1, 2):
         state = hudi.model_copy(update={"versions": commits})
         assert list(read_former(state, sought, paths, told.append, told.append)) == []
-    assert told == ["s.people has 2 commits on its timeline, and former rows of Hudi tables are not read"]
+    assert told == ["s.people has 2 commits on its timeline, but the tool does not read former rows of Hudi tables"]

@@ -60,12 +60,12 @@ def test_lost_commits_that_cannot_be_listed_are_said(shop: Shop) -> None:
     del data["lakefs"][0]["local_root"]
     assert "cannot be read from here" in (found(shop, Estate.model_validate(data)).dangling or "")
     shop.lakefs.faults = lambda method, path: 403 if path.endswith("prepare_commits") else None
-    assert "may not prepare" in (found(shop).dangling or "")
+    assert "no right to prepare" in (found(shop).dangling or "")
     shop.lakefs.faults = lambda method, path: None
     shop.repo.rules = None
     state = found(shop)
     assert state.rules is None
-    assert state.dangling == "there are no rules"
+    assert state.dangling == "the repository has no rules"
     # what only the lost commit names lies in the storage all the same
     lost = shop.repo.commits[shop.commits["gone"]]["tree"][PREFIX + "users-1.csv"]["physical_address"]
     assert state.stray == (lost,)
@@ -105,7 +105,7 @@ def test_half_an_answer_is_no_answer(shop: Shop, fault: str, call: str) -> None:
 
 def test_a_page_that_leads_nowhere_is_not_the_end(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.lakefs.standin_api._Handler._page", _endless)
-    assert "not what its API describes" in gap(shop).evidence
+    assert "does not follow the lakeFS API" in gap(shop).evidence
 
 
 def _endless(self: object, items: list[dict[str, str]], key: str, query: dict[str, str]) -> dict[str, object]:
@@ -117,7 +117,7 @@ def test_wrong_key_pairs_and_missing_ones(shop: Shop, monkeypatch: pytest.Monkey
     monkeypatch.setenv("LAKECTL_CREDENTIALS_SECRET_ACCESS_KEY", "wrong")
     assert gap(shop).evidence == "lakeFS refused: HTTP 401"
     monkeypatch.delenv("LAKECTL_CREDENTIALS_SECRET_ACCESS_KEY")
-    assert gap(shop).evidence == "there is no key pair for the lakeFS server"
+    assert gap(shop).evidence == "the environment has no key pair for the lakeFS server"
 
 
 def test_a_server_that_is_away(shop: Shop) -> None:

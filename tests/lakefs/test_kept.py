@@ -53,6 +53,6 @@ def test_people_read_it_too_and_wrong_names_are_told(shop: Shop, capsys: pytest.
     assert cli(shop, "kept", "lake/shop", PREFIX + "users-4.csv") == 0
     told = capsys.readouterr().out
     assert "stays as long as nothing is changed" in told
-    assert "there are no rules" in told
+    assert "the repository has no rules" in told
     assert cli(shop, "kept", "other", "x") == 2
     assert cli(shop, "kept", "shop", "nothing/there") == 2

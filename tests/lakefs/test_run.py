@@ -187,7 +187,7 @@ def test_waiting_says_what_keeps_the_objects_and_gives_up_in_the_end(shop: Shop)
     with pytest.raises(RunError, match="active commit"):
         run.act(AWAIT)
     shop.lakefs.drop_branch(shop.repo, "back")
-    with pytest.raises(RunError, match="no active commit keeps them"):
+    with pytest.raises(RunError, match="no active commit references them"):
         run.act(AWAIT)
     shop.lakefs.collect(shop.repo)
     assert run.act(AWAIT).waiting_until is None
@@ -239,7 +239,7 @@ def test_a_storage_that_nobody_can_list_is_unverified(shop: Shop) -> None:
 def test_foreign_changes_on_a_branch_stop_it_before_anything_is_written(shop: Shop) -> None:
     run = prepared(shop, *IMMEDIATE)
     shop.lakefs.put(shop.repo, "main", "others.txt", b"somebody's work")
-    with pytest.raises(RunError, match="uncommitted changes of others"):
+    with pytest.raises(RunError, match="uncommitted changes of other users"):
         run.act(REWRITE)
     assert list(shop.repo.staging["main"]) == ["others.txt"]
     assert not shop.repo.staging["dev"]
@@ -387,7 +387,7 @@ def test_staged_work_that_comes_in_between_is_not_committed_along(shop: Shop, mo
             shop.lakefs.put(shop.repo, "dev", "others.txt", b"somebody's work")
 
     monkeypatch.setattr(LakefsClient, "upload", upload)
-    with pytest.raises(RunError, match="uncommitted changes of others"):
+    with pytest.raises(RunError, match="uncommitted changes of other users"):
         run.act(REWRITE)
     assert list(shop.repo.staging["dev"]) == ["others.txt"]
     assert shop.repo.heads["dev"] == shop.commits["dev"]
@@ -420,7 +420,7 @@ def test_a_plan_that_is_applied_late_waits_longer_before_it_gives_up(shop: Shop)
     run.at((give_up - NOW) / timedelta(days=1) + 1)
     assert run.act(AWAIT).waiting_until == run.now + timedelta(hours=6)
     run.at((give_up - NOW) / timedelta(days=1) + 11)
-    with pytest.raises(RunError, match="no active commit keeps them"):
+    with pytest.raises(RunError, match="no active commit references them"):
         run.act(AWAIT)
 
 
@@ -431,5 +431,5 @@ def test_what_keeps_the_objects_is_not_guessed_where_the_server_does_not_tell(sh
     shop.lakefs.faults = lambda method, path: 403 if path.endswith("/prepare_commits") else None
     assert run.act(AWAIT).facts["kept_by"] is None
     run.at(20)
-    with pytest.raises(RunError, match="what keeps them is unknown"):
+    with pytest.raises(RunError, match="the reason is unknown"):
         run.act(AWAIT)

@@ -201,7 +201,7 @@ def test_files_with_other_endings_are_counted_and_none_is_passed_over(tmp_path: 
     (tmp_path / "events" / "notes.txt").write_text("x")
     sources = LineageSources(events=("events",), sql=("jobs",))
     _, summary = harvest_with_summary(sources, tmp_path, (), ALIASES, SCHEMAS)
-    left = "files with other endings, which were not read"
+    left = "files with unknown endings, which were not read"
     assert {(s.source, s.read, s.unit) for s in summary.sources} == {
         ("events", 0, "events"), ("jobs", 3, "statements"), ("events", 1, left), ("jobs", 1, left),
     }  # fmt: skip

@@ -144,7 +144,7 @@ def test_a_long_chain_is_continued_and_a_large_graph_says_what_is_left_out():
     chain = graph_of(*((f"/d{n:04d}", f"/d{n + 1:04d}") for n in range(1500)))
     lines = as_text(trace(chain, ds("/d0000"), "down")).splitlines()
     assert max(map(len, lines)) <= WIDTH
-    assert "… and 500 further links: `--format json` has all of them" in lines
+    assert "… and 500 further links: use `--format json` to list all of them" in lines
     assert sum(line.endswith("(continued)") for line in lines) == sum(
         line.endswith("(continued below)") for line in lines
     )

@@ -132,7 +132,7 @@ def test_missing_old_and_foreign_files_are_refused(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("version", "said"), [(FORMAT_VERSION + 1, "knows up to"), (FORMAT_VERSION - 1, "older format")]
+    ("version", "said"), [(FORMAT_VERSION + 1, "supports only up to"), (FORMAT_VERSION - 1, "older format")]
 )
 def test_other_versions_are_refused(tmp_path: Path, version: int, said: str):
     file = saved(graph_of(("/a", "/b")), tmp_path)

@@ -73,7 +73,7 @@ def test_a_copy_is_named_by_its_id_too() -> None:
 
 @pytest.mark.parametrize("word", ["before", "after"])
 def test_a_copy_that_the_plan_does_not_change_is_refused(word: str) -> None:
-    with pytest.raises(PlanError, match="the plan has no step there"):
+    with pytest.raises(PlanError, match="the plan has no step for"):
         planned(**{word: ["prod.nowhere"]})
 
 

@@ -60,7 +60,7 @@ def test_an_input_of_an_input_that_nobody_searched() -> None:
 def test_an_input_that_was_searched_alone_can_hold_the_person_before_the_job_runs() -> None:
     """Days lie between a plan and its run, and no step looks at it again."""
     plan = waived(reading("rates", loose=("rates",), seen={**lake().seen, "/w/rates": NOBODY}))
-    assert "prod.rates, which no step looks at again before the job runs" in refused(plan)
+    assert "prod.rates, which no step verifies before the job runs" in refused(plan)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,9 @@ def test_an_input_with_a_gap_of_its_own_that_is_waived() -> None:
     plan = waived(lake(gaps=(gap,)))
     assert all(one.waiver for one in plan.gaps)
     assert "prod.events" in refused(plan)
-    assert "is about it, too" in refused(waived(lake(gaps=(gap.model_copy(update={"dataset": dataset("counts")}),))))
+    assert "also concerns this copy" in refused(
+        waived(lake(gaps=(gap.model_copy(update={"dataset": dataset("counts")}),)))
+    )
 
 
 def test_an_input_that_stays_blocked() -> None:

@@ -31,7 +31,7 @@ def test_it_names_key_sets_and_a_day_and_no_person() -> None:
     assert step.parameters["key_sets"] == ["user.uid"]
     assert datetime.fromisoformat(step.parameters["recheck_on"]) == step.earliest_finish + RECHECK_AFTER
     day = f"{step.earliest_finish + RECHECK_AFTER:%Y-%m-%d}"
-    assert f"look again on {day}" in plan.schedules[0].notes[-1]
+    assert f"run `pii-tracer recheck` on {day}" in plan.schedules[0].notes[-1]
     assert b"1234567890" not in plan.to_bytes()
 
 

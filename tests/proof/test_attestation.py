@@ -162,7 +162,7 @@ def test_it_names_the_stores_that_may_hold_what_they_do_not_list(tmp_path: Path)
     """Whoever trusts a listing is told whose: each bucket, broker and server, and what a store refused to tell."""
     places = ("s3://logs/a/", "s3://logs/b/", "s3://copy/a", "kafka://broker:9092/t", "glacier://eu/vault", "/lake/c1")
     copies = [copy(f"c{number}").model_copy(update={"location": place}) for number, place in enumerate(places, 1)]
-    refused = "s3://logs/a/: ListMultipartUploads is refused (AccessDenied): what it would show is unknown"
+    refused = "s3://logs/a/: ListMultipartUploads is rejected (AccessDenied), so its answer is unknown"
     gone = [Erased(copy_id=c.id, uri=c.location) for c in copies]
     given = replace(proven(tmp_path, plan(copies=copies)), not_asked=[refused, refused], erased=gone)
     envelope = made(tmp_path, given)
@@ -198,10 +198,10 @@ def test_it_names_the_stores_of_which_only_a_gap_tells() -> None:
     ("changes", "words"),
     [
         ({"residue": ["/lake/c1/a"]}, "still in 1 place"),
-        ({"scope": []}, "nothing was looked at"),
+        ({"scope": []}, "nothing was verified"),
         ({"approvals": []}, "no approval"),
         ({"clean": ()}, "1 copy has no clean verdict, first c1"),
-        ({"journal": b""}, "torn or of another plan"),
+        ({"journal": b""}, "damaged, or belongs to a different plan"),
         ({"others": Others(compared=2, rows_lost=1)}, "other people"),
         ({"others": Others(compared=2, changed=1)}, "other people"),
     ],

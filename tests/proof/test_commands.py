@@ -107,7 +107,7 @@ def test_the_attestation_before_is_found_beside(state: Path, capsys: pytest.Capt
     assert "✘ consistency" in capsys.readouterr().out
     first.unlink()
     assert command(["attest", "verify", str(second.attestation), *key]) == 0
-    assert "not checked: the attestation before this one" in capsys.readouterr().out
+    assert "not checked: the previous attestation" in capsys.readouterr().out
 
 
 def test_an_attestation_made_again_keeps_the_one_before_it(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,7 +194,7 @@ def test_an_object_is_proved_and_checked_without_the_rest(
     assert capsys.readouterr().out.strip().endswith("proofs/leaf-000000.json")
     assert command([*base]) == 2
     assert command([*base, "--object", "s3://b/other"]) == 1
-    assert "no leaf is about that" in capsys.readouterr().err
+    assert "no leaf has this name" in capsys.readouterr().err
 
 
 def test_the_certificate_says_no_more_than_the_attestation(state: Path, capsys: pytest.CaptureFixture[str]) -> None:

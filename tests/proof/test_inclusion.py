@@ -55,7 +55,7 @@ def test_a_thing_is_named_by_its_uri_its_step_or_its_number(tmp_path: Path) -> N
     for wanted in ({"uri": "s3://b/other"}, {"step": "c9/1"}, {"index": 99}, {"index": -1}):
         with pytest.raises(ProofError, match="no leaf"):
             prove(envelope, leaves, **wanted)  # type: ignore[arg-type]
-    with pytest.raises(ProofError, match="not those of this attestation"):
+    with pytest.raises(ProofError, match="does not belong to this attestation"):
         prove(envelope, leaves + leaves, index=0)
 
 

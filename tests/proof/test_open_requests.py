@@ -124,7 +124,7 @@ def test_a_proof_of_before_she_came_back_no_longer_counts(tmp_path: Path, capsys
     assert command([*words, *log]) == 1
     assert "consistency: the run was attested again after this" in capsys.readouterr().out
     assert command(words) == 0
-    assert "not checked: what was attested after this" in capsys.readouterr().out
+    assert "not checked: later attestations" in capsys.readouterr().out
     file.write_bytes(proof_of_request(made.folder, "REQ-1").to_bytes())
     assert command([*words[:-1], "REQ-1", *log]) == 0
 
@@ -132,7 +132,7 @@ def test_a_proof_of_before_she_came_back_no_longer_counts(tmp_path: Path, capsys
 def test_an_attester_refuses_whom_the_journal_calls_left(tmp_path: Path) -> None:
     told = proven(tmp_path, several(*ASKED), notes={LEFT_OF: [HERS]})
     assert left_in(parse(told.journal)[0]) == {HERS}
-    with pytest.raises(ProofError, match="something is left of a person"):
+    with pytest.raises(ProofError, match="data is left of a person"):
         basis_of(told, nonce=nonces(), salt=salt)
     answered = read_leaves(basis_of(replace(told, still=STILL), nonce=nonces(), salt=salt).evidence[REQUESTS])
     assert [leaf.id for leaf in answered] == ["REQ-1", "REQ-3"]
@@ -201,10 +201,10 @@ def without_the_leaf(said: dict[str, Any], evidence: Path) -> None:
 @pytest.mark.parametrize(
     ("forge", "messages"),
     [
-        (hers, ["about a request that stays open"]),
-        (among_the_erased, ["not have the same number of open requests", "about a request that stays open"]),
-        (in_place_of_another, ["about a request that stays open"]),
-        (without_another, ["not about all requests that were answered"]),
+        (hers, ["lists a request that is still open"]),
+        (among_the_erased, ["not have the same number of open requests", "lists a request that is still open"]),
+        (in_place_of_another, ["lists a request that is still open"]),
+        (without_another, ["does not list all answered requests"]),
         (not_told, ["not have the same number of open requests"]),
         (named, ["not have the same number of open requests"]),
     ],

@@ -214,7 +214,7 @@ def test_a_plan_of_many_is_signed_once_and_costs_a_line_for_each(
 
 
 def test_two_requests_of_one_id_are_not_attested(tmp_path: Path) -> None:
-    with pytest.raises(ProofError, match="two requests of the plan have one id"):
+    with pytest.raises(ProofError, match="two requests of the plan have the same id"):
         attest_run(ran(tmp_path, several("REQ-1", "REQ-1")), CLEAN, ())
 
 
@@ -235,7 +235,7 @@ def test_the_attestation_before_is_found_beside_a_proof_in_its_runs_folder(
     assert "✘ consistency" in capsys.readouterr().out
     file.rename(tmp_path / "alone.json")
     assert command(["attest", "verify", str(tmp_path / "alone.json"), "--key", public_key(tmp_path)]) == 0
-    assert "not checked: the attestation before this one" in capsys.readouterr().out
+    assert "not checked: the previous attestation" in capsys.readouterr().out
 
 
 def test_one_request_has_a_tree_of_one(tmp_path: Path) -> None:

@@ -277,40 +277,40 @@ def claims_without_form(proof: Proof) -> None:
 @pytest.mark.parametrize(
     ("alter", "check", "message"),
     [
-        (plan_of_other_bytes, Check.PLAN, "the plan has other bytes"),
-        (another_request, Check.PLAN, "the attestation is about another request than the plan"),
+        (plan_of_other_bytes, Check.PLAN, "the bytes of the plan differ from the attested ones"),
+        (another_request, Check.PLAN, "the attestation concerns a different request than the plan"),
         (step_not_attested, Check.COVERAGE, "1 step of the plan is not attested"),
-        (journal_that_is_torn, Check.JOURNAL, "the journal does not end where the attestation says"),
-        (journal_of_another_head, Check.JOURNAL, "the journal does not end where the attestation says"),
-        (journal_of_another_length, Check.JOURNAL, "the journal does not end where the attestation says"),
-        (journal_of_another_plan, Check.JOURNAL, "the journal is of another plan"),
-        (record_of_no_verification, Check.JOURNAL, "the journal does not say that step c1/1 was verified"),
-        (record_of_another_step, Check.JOURNAL, "the journal does not say that step c1/1 was verified"),
-        (other_facts, Check.JOURNAL, "the journal says something else of what step c1/1 did"),
-        (other_result, Check.JOURNAL, "the journal says something else of what step c1/1 did"),
-        (leaf_cut, Check.INCLUSION, "the last leaf is cut off"),
-        (other_number_of_leaves, Check.INCLUSION, "the number of leaves is another"),
-        (other_root, Check.INCLUSION, "the leaves do not give the root"),
+        (journal_that_is_torn, Check.JOURNAL, "the journal does not end at the attested position"),
+        (journal_of_another_head, Check.JOURNAL, "the journal does not end at the attested position"),
+        (journal_of_another_length, Check.JOURNAL, "the journal does not end at the attested position"),
+        (journal_of_another_plan, Check.JOURNAL, "the journal belongs to a different plan"),
+        (record_of_no_verification, Check.JOURNAL, "the journal does not show that step c1/1 was verified"),
+        (record_of_another_step, Check.JOURNAL, "the journal does not show that step c1/1 was verified"),
+        (other_facts, Check.JOURNAL, "the journal shows a different result of step c1/1"),
+        (other_result, Check.JOURNAL, "the journal shows a different result of step c1/1"),
+        (leaf_cut, Check.INCLUSION, "the last leaf is truncated"),
+        (other_number_of_leaves, Check.INCLUSION, "the number of leaves differs"),
+        (other_root, Check.INCLUSION, "the leaves do not match the root"),
         (step_without_leaf, Check.INCLUSION, "step c1/1 is in no leaf"),
         (subject_without_leaf, Check.INCLUSION, "subject s3://b/k?versionId=v1 is in no leaf"),
         (copy_without_leaf, Check.COVERAGE, "copy c1 of the plan is not attested as erased"),
-        (request_cut, Check.INCLUSION, "the last request is cut off"),
-        (other_number_of_requests, Check.INCLUSION, "the number of requests is another"),
-        (other_root_of_requests, Check.INCLUSION, "the requests do not give the root"),
-        (request_with_more, Check.INCLUSION, "a line is no request"),
-        (request_without_salt, Check.INCLUSION, "a line is no request"),
-        (request_in_another_form, Check.INCLUSION, "a line is no request"),
-        (request_twice, Check.INCLUSION, "two requests have one id or one salt"),
-        (two_with_one_salt, Check.INCLUSION, "two requests have one id or one salt"),
-        (other_scope, Check.SCOPE, "the scope is not the one that was scanned"),
-        (scope_cut, Check.SCOPE, "the scope is not the one that was scanned"),
-        (other_number_in_scope, Check.SCOPE, "the number of files in scope is another"),
-        (empty_scope, Check.SCOPE, "the scope is empty: nothing was looked at"),
+        (request_cut, Check.INCLUSION, "the last request is truncated"),
+        (other_number_of_requests, Check.INCLUSION, "the number of requests differs"),
+        (other_root_of_requests, Check.INCLUSION, "the requests do not match the root"),
+        (request_with_more, Check.INCLUSION, "a line is not a request"),
+        (request_without_salt, Check.INCLUSION, "a line is not a request"),
+        (request_in_another_form, Check.INCLUSION, "a line is not a request"),
+        (request_twice, Check.INCLUSION, "two requests have the same id or the same salt"),
+        (two_with_one_salt, Check.INCLUSION, "two requests have the same id or the same salt"),
+        (other_scope, Check.SCOPE, "the scope differs from the scanned scope"),
+        (scope_cut, Check.SCOPE, "the scope differs from the scanned scope"),
+        (other_number_in_scope, Check.SCOPE, "the number of files in scope differs"),
+        (empty_scope, Check.SCOPE, "the scope is empty: nothing was verified"),
         (no_approval, Check.APPROVAL, "nobody approved"),
-        (approval_of_other_bytes, Check.APPROVAL, "approvals/000.json has other bytes than attested"),
+        (approval_of_other_bytes, Check.APPROVAL, "approvals/000.json differs from the attested bytes"),
         (approval_that_is_none, Check.APPROVAL, "approvals/000.json is not an approval"),
-        (approval_of_another_plan, Check.APPROVAL, "approvals/000.json approves something else"),
-        (approval_of_another_kind, Check.APPROVAL, "approvals/000.json approves something else"),
+        (approval_of_another_plan, Check.APPROVAL, "approvals/000.json approves a different plan"),
+        (approval_of_another_kind, Check.APPROVAL, "approvals/000.json approves a different plan"),
         (approval_by_somebody_else, Check.APPROVAL, "approvals/000.json is not signed by a known approver"),
     ],
 )
@@ -328,7 +328,7 @@ def test_a_journal_that_is_no_chain(proof: Proof) -> None:
 
 def test_claims_that_lack_what_they_must_have(proof: Proof) -> None:
     claims_without_form(proof)
-    assert proof.findings() == [(Check.FORM, "the attestation or its evidence does not have the form it must have")]
+    assert proof.findings() == [(Check.FORM, "the attestation or its evidence does not have a valid form")]
 
 
 def test_a_step_that_was_never_verified_is_neither_attested(proof: Proof) -> None:
@@ -350,7 +350,7 @@ def test_a_step_that_was_never_verified_is_neither_attested(proof: Proof) -> Non
 def test_a_scope_without_a_byte_is_no_proof(proof: Proof) -> None:
     proof.write("scope.jsonl", b"")
     proof.claims["scope"].update(digest=lines_digest([]), files=0)
-    assert (Check.SCOPE, "the scope is empty: nothing was looked at") in proof.findings()
+    assert (Check.SCOPE, "the scope is empty: nothing was verified") in proof.findings()
 
 
 def test_a_file_that_is_too_large_is_not_read(proof: Proof, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -428,7 +428,7 @@ def test_what_is_kept_or_left_out_is_said_in_every_report(plan: ErasurePlan) -> 
         render_plan_markdown(stays, plan_file=FILE),
         render_plan_html(stays, plan_file=FILE),
     ):
-        assert "Not the whole erasure" in text
+        assert "Not a complete erasure" in text
         assert "PMLA 2002, s. 12, until 31 Mar 2031" in text
         assert "plan again on 31 Mar 2031" in text
         assert "Left out, not erased" in text
@@ -457,7 +457,7 @@ def test_where_columns_are_held_every_report_says_which_and_what_becomes_of_the_
     ):
         plain = text.replace("\\_", "_").replace("\\", "")
         assert "(only amount)" in plain
-        assert "uid stays, because no held column shows whose row it is" in plain
+        assert "uid is also kept, because no held column shows whose row it is" in plain
         assert "NULL in the persons" in plain
     assert "<b>note" not in render_plan_html(stays, plan_file=FILE)
     assert "<b>note" not in render_plan_markdown(stays, plan_file=FILE)

@@ -116,7 +116,7 @@ def test_facts_below_the_top_level_are_looked_at_too() -> None:
 
 def test_a_backup_on_a_persons_word_does_not_make_a_run_partial() -> None:
     run = _with_copy(example_run(), "copy-03", state=CopyState.CONFIRMED)
-    assert run_headline(run) == ("Erased and verified, except for what rests on a person's word", "good")
+    assert run_headline(run) == ("Erased and verified, except for places that only a person confirmed", "good")
 
 
 def test_the_closing_table_has_every_copy_with_before_and_after() -> None:
@@ -291,16 +291,19 @@ RESULT = {
     ("changes", "words"),
     [
         ({}, []),
-        ({"residue": [{"foreseen": ["gap-a"]}, {"foreseen": []}]}, ["to stay in 1 place", "anything in 1 place"]),
+        (
+            {"residue": [{"foreseen": ["gap-a"]}, {"foreseen": []}]},
+            ["remaining data in 1 place", "anything in 1 place"],
+        ),
         ({"residue": [{"foreseen": ["gap-a", "gap-b"]}]}, ["(gap-a, gap-b)"]),
         ({"residue": [{}]}, ["--source-erased"]),
-        ({"residue": [{}]}, ["stop what writes there, if anything does"]),
+        ({"residue": [{}]}, ["stop jobs that write there"]),
         ({"bystander_rows_lost": 3, "residue": [{}]}, ["3 rows of other people", "--source-erased"]),
-        ({"bystander_rows_lost": 1, "failed": [{}]}, ["put back what belongs to others"]),
+        ({"bystander_rows_lost": 1, "failed": [{}]}, ["restore the rows of other people"]),
         ({"unverified": ["c1: cut off"]}, ["could not be read"]),
         ({"drift": [{}]}, ["plan again"]),
         ({"waiting_until": "2026-12-01T00:00:00+00:00"}, ["from 2026-12-01"]),
-        ({"failed": [{}]}, ["fix what failed"]),
+        ({"failed": [{}]}, ["fix the errors in the report"]),
     ],
 )
 def test_a_run_that_is_not_complete_says_what_to_do_next(changes: dict[str, Any], words: list[str]) -> None:

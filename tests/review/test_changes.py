@@ -145,7 +145,7 @@ CASES: list[tuple[ErasurePlan, ErasurePlan, str]] = [
     (OLD, plan(graph_digest="sha256:0"), "  ~ input lineage: is another one"),
     (OLD, plan(holds=(hold(LATER),)), "! + hold H1: keeps 1 of the copies until 2026-11-26: court, 12/26"),
     (plan(holds=(hold(LATER),)), OLD, "! - hold H1: keeps nothing any more"),
-    (plan(holds=(hold(LATER),)), plan(holds=(hold(None),)), "! ~ hold H1: until 2026-11-26 becomes until further notice"),
+    (plan(holds=(hold(LATER),)), plan(holds=(hold(None),)), "! ~ hold H1: until 2026-11-26 becomes without an end date"),
     (OLD, plan(totals=totals(recheck_on=LATER)), "  ~ date recheck: plan again on 2026-11-26"),
     (
         OLD,

@@ -213,7 +213,7 @@ def test_a_path_that_leads_elsewhere_than_at_the_note_is_unverified(folder: Path
     link.unlink()
     link.symlink_to(second)
     (why,) = looked(copy, before).unverified
-    assert "leads to another folder" in why
+    assert "references a different folder" in why
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_nobody_without_the_key_can_guess_what_a_small_file_held(folder: Path) -
 
 def test_without_a_run_nobody_knows(folder: Path) -> None:
     (why,) = looked(counts(str(folder)), None).unverified
-    assert "no run has noted" in why
+    assert "no run listed" in why
 
 
 def test_a_source_that_was_erased_again_makes_the_note_void(folder: Path) -> None:

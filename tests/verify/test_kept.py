@@ -71,7 +71,7 @@ def test_a_row_that_holds_more_is_residue_whatever_it_holds(tmp_path: Path) -> N
     pq.write_table(table(name=["Ravi", None]), tmp_path / "old.parquet")
     found = look(tmp_path)
     assert [(r.file, r.where, r.form) for r in found.residue] == [
-        ("old.parquet", "data: rows that hold more than what is held", "row")
+        ("old.parquet", "data: rows with values that are not held", "row")
     ]
     pq.write_table(table(name=[None, "somebody else"]), tmp_path / "old.parquet")
     assert look(tmp_path).clean
@@ -236,7 +236,7 @@ def test_rows_of_a_log_file_are_not_verified(tmp_path: Path) -> None:
     )
     copy = a_copy(HUDI, tmp_path, strategy=Strategy.MASK_COLUMNS, mask=HELD)
     _, unread = rows_with_more(copy, HELD, [held], frozenset(HELD.kept), tmp_path.__truediv__, BOTH)
-    assert "is unknown in this format" in unread[0]
+    assert "are unknown in this format" in unread[0]
 
 
 def log(tmp_path: Path, **bounds: Any) -> Path:

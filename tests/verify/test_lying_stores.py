@@ -202,7 +202,7 @@ def test_uploads_are_seen_where_a_server_lists_them_by_their_key_alone(store: tu
     for key in ("archive/half.csv", "other/half.csv"):
         client.create_multipart_upload(Bucket=bucket, Key=key)
     assert looked(world, archive(bucket)).unverified == (
-        f"s3://{bucket}/archive/: 1 unfinished multipart upload, whose bytes nobody can read",
+        f"s3://{bucket}/archive/: 1 unfinished multipart upload, and nobody can read their bytes",
     )
     world.put(bucket, "archive/a.csv", OTHERS)
     told = [{"name": "a", "of": "prod.a", "bucket": bucket, "prefix": "archive/", "format": "csv"}]
@@ -233,7 +233,7 @@ def test_a_server_that_refuses_uploads_as_markers_is_asked_by_keys(
     lies.no_upload_ids, lies.uploads_page, lies.uploads_more = True, page, more
     assert {item["UploadId"] for item in upload_items(client, bucket)} == made
     assert looked(world, archive(bucket)).unverified == (
-        f"s3://{bucket}/archive/: 5 unfinished multipart uploads, whose bytes nobody can read",
+        f"s3://{bucket}/archive/: 5 unfinished multipart uploads, and nobody can read their bytes",
     )
 
 
@@ -261,7 +261,7 @@ def test_a_server_that_says_more_are_to_come_and_refuses_to_go_on_there_is_refus
     lies.no_upload_ids, lies.uploads_page, lies.uploads_more = True, 2, True
     with pytest.raises(ClientError, match="InvalidArgument"):
         list(upload_items(client, bucket))
-    told = f"s3://{bucket}/archive/: ListMultipartUploads is refused (InvalidArgument): what it would show is unknown"
+    told = f"s3://{bucket}/archive/: ListMultipartUploads is rejected (InvalidArgument), so its answer is unknown"
     assert looked(world, archive(bucket)).unverified == (told,)
 
 
@@ -286,7 +286,7 @@ def test_uploads_that_may_not_be_listed_are_unverified_unless_somebody_waived_th
     world.put(bucket, "archive/a.csv", OTHERS)
     lies.refused["uploads"] = code
     copy = archive(bucket)
-    told = f"s3://{bucket}/archive/: ListMultipartUploads is refused ({code}): what it would show is unknown"
+    told = f"s3://{bucket}/archive/: ListMultipartUploads is rejected ({code}), so its answer is unknown"
     assert looked(world, copy).unverified == (told,)
     now = datetime(2026, 11, 1, tzinfo=timezone.utc)
     gap = Gap(

@@ -84,7 +84,7 @@ def test_what_cannot_be_looked_at_is_told(lake: Lake) -> None:
     verification = lake.verification(examined=[examined(lake)])
     verification.estate = verification.estate.model_copy(update={"s3": None})
     [verdict] = verification.elsewhere()
-    assert verdict.unverified == ("not looked at: the estate file does not say how S3 is reached (`s3`)",)
+    assert verdict.unverified == ("not looked at: the estate file has no settings for S3 (`s3`)",)
 
 
 def waived_table(lake: Lake) -> Place:

@@ -200,7 +200,7 @@ def test_a_folder_without_any_object_is_no_clean_table(lake: Lake) -> None:
     lake.key = "wh/moved"
     found, [told] = lake.seen()
     assert found == set()
-    assert told.endswith("no object lies there; was the table moved?")
+    assert told.endswith("the place contains no object; was the table moved?")
 
 
 def test_a_longer_key_in_a_key_column_is_somebody_elses(lake: Lake) -> None:
@@ -299,7 +299,7 @@ def test_what_a_hold_keeps_is_no_residue_unless_its_row_holds_more(lake: Lake, k
     found = judged(lake)
     [old] = [v["VersionId"] for v in lake.versions() if v["Key"].endswith(name) and not v["IsLatest"]][:1]
     assert [(r.file, r.where) for r in found.residue] == [
-        (f"{name}?versionId={old}", "data: rows that hold more than what is held")
+        (f"{name}?versionId={old}", "data: rows with values that are not held")
     ]
     lake.clear()
     assert judged(lake).clean
@@ -338,7 +338,7 @@ def test_what_cannot_be_read_row_by_row_is_not_verified(lake: Lake, name: str) -
     lake.put(name, f"mail,n\n{MAIL},\n".encode() if name.endswith("csv") else json.dumps({"mail": MAIL}).encode())
     found = judged(lake)
     assert not found.clean
-    assert any("what else its rows hold is unknown in this format" in told for told in found.unverified)
+    assert any("other values of its rows are unknown in this format" in told for told in found.unverified)
 
 
 def test_memory_does_not_follow_the_objects_bytes(lake: Lake) -> None:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 def test_an_error_that_the_system_did_not_number_is_named_by_its_kind() -> None:
     patterns = build_patterns([KeySet(name="id", origin="id", weak=False, values=(("s", "4417700102"),))])
     assert unread_file("a.csv", TimeoutError("no answer"), patterns).unread == (
-        "no temporary copy of it can be made: TimeoutError",
+        "a temporary copy of it cannot be created: TimeoutError",
     )
 
 

@@ -34,9 +34,12 @@ class FolderPointer:
             raise RunError(error.what, where=error.where, todo=error.todo) from None
         if _NUMBERED.fullmatch(newest.name) is None:
             raise RunError(
-                "the newest metadata file is not named as those of tables without a catalog are (v1.metadata.json)",
+                "the name of the newest metadata file is not like v1.metadata.json, as in tables without a catalog",
                 where=str(newest),
-                todo="unset write.metadata.compression-codec, or name the table's catalog; then plan again",
+                todo=(
+                    "unset write.metadata.compression-codec, or declare the table's catalog in the estate file; then "
+                    "plan again"
+                ),
             )
         return str(newest)
 

@@ -42,7 +42,7 @@ class NessieExecutor(IcebergExecutor):
         refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         table = str(step.parameters["table"])
         if not self._ctx.spark.catalog.tableExists(quote_table(table)):
-            raise RunError("the catalog has no such table", where=table, todo="register it again, or plan again")
+            raise RunError("the catalog has no such table", where=table, todo="register the table again, or plan again")
         refuse_careless(step.parameters["location"], heads(self._ctx, step))
 
     # -- acts ----------------------------------------------------------------------------------------------------
@@ -89,8 +89,10 @@ class NessieExecutor(IcebergExecutor):
 
     def _ref_rows_left(self, step: Step, copy: Copy | None) -> list[str]:
         references = client_of(self._ctx, step).references()
-        findings = [] if _find(references, step) else [f"{step.parameters['ref']} is not there"]
-        findings += ["the work branch is still there"] if any(r.name == NESSIE_WORK_BRANCH for r in references) else []
+        findings = [] if _find(references, step) else [f"the catalog has no reference {step.parameters['ref']}"]
+        findings += (
+            ["the work branch of the run still exists"] if any(r.name == NESSIE_WORK_BRANCH for r in references) else []
+        )
         return findings or self._left(step, copy)
 
     def _left(self, step: Step, copy: Copy | None) -> list[str]:
@@ -111,7 +113,12 @@ class NessieExecutor(IcebergExecutor):
     def _orphans_left(self, step: Step, copy: Copy | None) -> list[str]:
         left = unreached(self._ctx, step)
         return (
-            [f"{counted(len(left), 'file is', 'files are')} reached by no reference, first {left[0].parts[-1]}"]
+            [
+                (
+                    f"{counted(len(left), 'file is', 'files are')} not referenced by any branch or tag, first "
+                    f"{left[0].parts[-1]}"
+                )
+            ]
             if left
             else []
         )
@@ -145,7 +152,7 @@ def _old(head: LiveHead, step: Step) -> int:
 
 def _named(head: LiveHead) -> str:
     if head.table is None:
-        raise RunError(f"{head.title} has no name that SQL can write", todo="rename the reference, then plan again")
+        raise RunError(f"SQL cannot write the name of {head.title}", todo="rename the reference, then plan again")
     return head.table
 
 

@@ -89,14 +89,17 @@ def _refuse_others(step: Step, found: Sequence[LiveHead], references: Sequence[R
     unknown = sorted(there - known)
     if unknown:
         raise RunError(
-            f"{counted(len(unknown), 'reference reaches', 'references reach')} the table"
-            f" that the plan does not know, first {unknown[0]}",
+            f"{counted(len(unknown), 'reference', 'references')} of the table not known to the plan, first "
+            f"{unknown[0]}",
             where=table,
-            todo="plan again: what they reach may hold the person, and must not be removed under them",
+            todo=(
+                "plan again, because files of these references may contain the person, and must not be removed while "
+                "the references exist"
+            ),
         )
     without = sorted({_title(r) for r in references} & known - there)
     if without:
-        raise RunError(f"{without[0]} has the table no longer", where=table, todo="plan again")
+        raise RunError(f"{without[0]} does not contain the table any more", where=table, todo="plan again")
 
 
 def _title(reference: Reference) -> str:
@@ -112,9 +115,9 @@ def refuse_careless(location: str, live: Sequence[LiveHead]) -> None:
     for head in live:
         if deletes_metadata(load_iceberg(local_path(location), head.metadata)):
             raise RunError(
-                "each commit deletes metadata files that other references may still name",
+                "each commit deletes metadata files that other references of the catalog may still use",
                 where=head.title,
-                todo="set write.metadata.delete-after-commit.enabled to false there, then plan again",
+                todo="set write.metadata.delete-after-commit.enabled to false in this table, then plan again",
             )
 
 
@@ -165,9 +168,9 @@ def unreached(ctx: ExecutionContext, step: Step) -> list[Listed]:
             return found
         live = again
     raise RunError(
-        "the table's references move all the time",
+        "the table's references keep changing",
         where=str(step.parameters["table"]),
-        todo="stop the writers of this table, then `pii-tracer resume`",
+        todo="stop the writers of this table, then run `pii-tracer resume`",
     )
 
 
@@ -179,8 +182,8 @@ def _reached(folder: Path, live: Sequence[LiveHead]) -> frozenset[str]:
     """
     if not live:
         raise RunError(
-            "no branch or tag has the table any more",
+            "no branch or tag contains the table any more",
             where=str(folder),
-            todo="remove its folder by hand, or plan again",
+            todo="remove the table's folder by hand, or plan again",
         )
     return frozenset().union(*(reached(folder, h.metadata) for h in live))

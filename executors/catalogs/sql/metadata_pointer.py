@@ -44,7 +44,9 @@ class SqlPointer:
         """As `MetadataPointer.current`."""
         rows, _ = self._ask(_READ, {})
         if len(rows) != 1 or not rows[0][0]:
-            raise RunError("the catalog has no such table", where=self._title, todo="register it again, or plan again")
+            raise RunError(
+                "the catalog has no such table", where=self._title, todo="register the table again, or plan again"
+            )
         return str(rows[0][0])
 
     def successor(self, current: str, unique: UUID) -> str:
@@ -75,9 +77,9 @@ class SqlPointer:
             return _in_sqlite(file, statement, values) if file else self._by_driver(statement, values)
         except Exception as error:  # every driver has errors of its own, whose texts quote rows
             raise RunError(
-                f"the catalog's database refuses: {type(error).__name__}",
+                f"the catalog's database rejects the statement: {type(error).__name__}",
                 where=self._title,
-                todo="give the account the rights to read and write it, then `pii-tracer resume`",
+                todo="grant the account the rights to read and write the database, then run `pii-tracer resume`",
             ) from None
 
     def _by_driver(self, statement: str, values: Mapping[str, str]) -> tuple[list[Any], int]:

@@ -69,6 +69,8 @@ class Checkpoints:
         version = complete_checkpoint(self._folder)
         if version is None or version != newest_version(self._ctx, self._table, self._folder):
             raise RunError(
-                "the checkpoint is not complete", where=str(self._folder), todo="resume; if it stays, look at the log"
+                "the checkpoint is not complete",
+                where=str(self._folder),
+                todo="run `pii-tracer resume`; if the checkpoint is still incomplete, check the Delta log",
             )
         return version

@@ -225,7 +225,7 @@ class DeltaExecutor(TableExecutor):
         findings += [f"{counted(left, 'live file has', 'live files have')} a deletion vector"] if left else []
         old = with_dropped_columns(self._place(step))
         return (
-            [*findings, f"{counted(len(old), 'live file holds', 'live files hold')} dropped columns"]
+            [*findings, f"{counted(len(old), 'live file contains', 'live files contain')} dropped columns"]
             if old
             else findings
         )
@@ -238,8 +238,8 @@ class DeltaExecutor(TableExecutor):
         stale = stale_manifests(folder)
         if stale:
             return [
-                f"{counted(len(stale), 'symlink manifest names', 'symlink manifests name')}"
-                " files that are not live: other engines read by them"
+                f"{counted(len(stale), 'symlink manifest names', 'symlink manifests name')} files that are not live: "
+                "other engines would read these files"
             ]
         empty = empty_partitions(folder)
         if empty:
@@ -258,7 +258,7 @@ class DeltaExecutor(TableExecutor):
             return ["the current version has no complete checkpoint"]
         left = self._spent(folder, version)
         findings = not_back(folder) + (
-            [f"{counted(len(left), 'log file lies', 'log files lie')} below checkpoint {version}"] if left else []
+            [f"{counted(len(left), 'log file is', 'log files are')} below checkpoint {version}"] if left else []
         )
         named = tombstones_with(folder, self._values(copy))
         return [*findings, f"the checkpoint names {counted(named, 'removed file')} under a key"] if named else findings
@@ -284,9 +284,9 @@ class DeltaExecutor(TableExecutor):
         found = due(folder, int(step.parameters["retain_hours"]), self._ctx.in_flight_hours)
         if live_files(self._ctx, _table(step), folder) != len(self._files(step)):
             raise RunError(
-                "the engine and the log disagree on the live files; nothing was swept",
+                "the engine and the Delta log show different live files; nothing was swept",
                 where=str(folder),
-                todo="stop the writers of this table, then `pii-tracer resume`",
+                todo="stop the writers of this table, then run `pii-tracer resume`",
             )
         return found
 

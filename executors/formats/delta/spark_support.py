@@ -53,8 +53,8 @@ class DeltaOnSpark(SparkSupport):
     def unfit(self, step: Step, spark: Spark) -> tuple[str, str] | None:
         """Delta 4.4.0 looks for a session on executors, where there is none (docs/stack.md)."""
         if step.action is DELTA_PURGE and spark.is_cluster and spark.profile == SPARK_4_1.name:
-            what = "Delta's REORG fails on a cluster of Spark 4.1: rows would be deleted and files would keep them"
-            return what, "name a `local` master, or use the profile 3.5"
+            what = "Delta's REORG fails on a cluster of Spark 4.1: deleted rows would remain in files"
+            return what, "set a `local` master, or use the profile 3.5"
         return None
 
     def place_name(self, location: str) -> str | None:

@@ -65,7 +65,7 @@ def without_clustering(sql: Sql, table: str, folder: AnyPlace) -> Iterator[None]
     columns = list(sql(f"DESCRIBE DETAIL {table}").first()["clusteringColumns"])
     if any("`" in name for name in columns):
         raise RunError(
-            "a clustering column's name has a dot or a backtick, so it could not be put back",
+            "a clustering column's name has a dot or a backtick, so the step could not restore it",
             where=str(folder),
             todo="ALTER TABLE … CLUSTER BY NONE, `pii-tracer resume`, then cluster again",
         )
@@ -96,7 +96,7 @@ def not_back(folder: AnyPlace) -> list[str]:
     """Findings: settings that a run has changed and not put back."""
     noted = _properties(folder)
     names = {**_VALUES, _CLUSTERING: "clustering"}
-    return [f"the table's own {name} is not back" for note, name in names.items() if note in noted]
+    return [f"the table's setting {name} is not restored" for note, name in names.items() if note in noted]
 
 
 def is_clustered(folder: AnyPlace) -> bool:

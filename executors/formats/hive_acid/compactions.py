@@ -45,7 +45,7 @@ class Compactions:
             table = self._store.ask("get_table", self._database, self._table)
             if is_transactional(table):
                 return notes_of(self._store, self._name, table)
-        raise RunError("the table is not a transactional one of ORC any more", where=self._where, todo="plan again")
+        raise RunError("the table is not a transactional ORC table any more", where=self._where, todo="plan again")
 
     def newest(self) -> dict[str, Compaction]:
         """The newest compaction of each partition, by its folder; empty of a table without any."""
@@ -91,5 +91,5 @@ class Compactions:
             raise RunError(
                 f"the metastore does not answer ({type(error).__name__})",
                 where=self._where,
-                todo="see that the metastore runs and knows the table, then `pii-tracer resume`",
+                todo="check that the metastore runs and contains the table, then run `pii-tracer resume`",
             ) from None

@@ -78,12 +78,12 @@ class HiveAcidExecutor:
             if step.action is not HIVE_ACID_DELETE_ROWS:
                 return
             if why := work.files.obstacle(work.notes):
-                raise RunError(why, where=step.parameters["location"], todo="then `pii-tracer resume`")
+                raise RunError(why, where=step.parameters["location"], todo="then run `pii-tracer resume`")
             for term in match_of(copy).terms:
                 _text(term)
                 lines(term.key_set, spelled(self._ctx.keyring.key_set(term.key_set)))
             if why := unusable(self._ctx.estate, work.server.scratch):
-                raise RunError(why, where=work.server.scratch, todo="then `pii-tracer resume`")
+                raise RunError(why, where=work.server.scratch, todo="then run `pii-tracer resume`")
             with HiveSession(work.notes.catalog, work.server) as session:
                 session.run(f"DESCRIBE {work.notes.name}")
 
@@ -103,7 +103,7 @@ class HiveAcidExecutor:
                 left = self._on_rows(step, copy, work, _count)
                 self._same_place(step, work.compactions.notes())
                 if any(files.left() for files in self._key_files(step)):
-                    return Check(ok=False, findings=("keys of persons are left in the scratch folder",))
+                    return Check(ok=False, findings=("the scratch folder still contains keys of persons",))
                 return Check.none_left(left, "row of the person is", "rows of the person are", "left")
             upto = self._upto(step)
             if upto is None:
@@ -180,7 +180,7 @@ class HiveAcidExecutor:
         facts = {_UPTO: upto}
         self._ctx.note(step.id, facts)
         return self._until(
-            step, work, lambda files: _uncompacted(files, upto), facts, "Hive's compactor to write partitions again"
+            step, work, lambda files: _uncompacted(files, upto), facts, "Hive's compactor to rewrite partitions"
         )
 
     def _clean(self, step: Step, work: _Work) -> Outcome:
@@ -188,7 +188,8 @@ class HiveAcidExecutor:
         if upto is None:
             raise RunError("the compaction did not say which folders it includes", where=step.id, todo="plan again")
         waits = (
-            "Hive's cleaner, which waits for readers of old folders, and runs with hive.compactor.initiator.on alone"
+            "Hive's cleaner, which waits for readers of old folders, and runs only if hive.compactor.initiator.on is "
+            "set"
         )
         return self._until(step, work, lambda files: _uncleaned(files, upto), {}, waits)
 
@@ -215,7 +216,10 @@ class HiveAcidExecutor:
                     raise RunError(
                         f"Hive could not compact a partition: its compaction has the state `{state}`",
                         where=step.parameters["location"],
-                        todo="see SHOW COMPACTIONS and the metastore's log for the reason, then `pii-tracer resume`",
+                        todo=(
+                            "find the reason with SHOW COMPACTIONS and in the metastore's log, then run `pii-tracer "
+                            "resume`"
+                        ),
                     )
                 if partition not in known:
                     continue  # a folder of a statement at work, or of a partition that was dropped
@@ -246,7 +250,7 @@ class HiveAcidExecutor:
         planned, now = hdfs_location(step.parameters["location"]), notes.location
         if not is_hdfs(now) or as_declared(self._ctx.estate.hdfs, hdfs_location(now)) != planned:
             raise RunError(
-                "the table of this name has another folder now, as after a DROP and CREATE, or a RENAME",
+                "the folder of the table changed, as after DROP and CREATE, or RENAME",
                 where=str(planned),
                 todo="plan again",
             )
@@ -290,10 +294,10 @@ def _text(term: MatchTerm) -> str:
         RunError: Hive does not compare such a key here.
     """
     if term.beside or not all(isinstance(access, FieldAccess) for access in term.access):
-        raise RunError(f"`{term.label()}` is no column that Hive compares", todo="waive the copy by name")
+        raise RunError(f"Hive cannot compare the column `{term.label()}`", todo="waive the gap of this copy")
     parts = [term.column, *(access.name for access in term.access if isinstance(access, FieldAccess))]
     if any("`" in part for part in parts):
-        raise RunError(f"the name of the column `{term.label()}` cannot be written in Hive's SQL", todo="rename it")
+        raise RunError(f"Hive's SQL cannot write the name of the column `{term.label()}`", todo="rename it")
     return f"CAST({'.'.join(f'`{part}`' for part in parts)} AS STRING)"
 
 

@@ -35,7 +35,8 @@ class HiveSession:
     def __enter__(self) -> Self:
         if importlib.util.find_spec("impala") is None:
             raise RunError(
-                "the estate names a HiveServer2 and its client is missing", todo="pip install 'pii-tracer[hiveserver2]'"
+                "the estate file names a HiveServer2, but its client is not installed",
+                todo="run `pip install 'pii-tracer[hiveserver2]'`",
             )
         from impala.dbapi import connect
 
@@ -56,7 +57,7 @@ class HiveSession:
             raise RunError(
                 f"HiveServer2 does not answer ({type(error).__name__})",
                 where=self._where,
-                todo="correct `hiveserver2` of the catalog, or its password, then `pii-tracer resume`",
+                todo="correct `hiveserver2` of the catalog or the password, then run `pii-tracer resume`",
             ) from None
         for setting in _SETTINGS:
             self.run(f"SET {setting}")
@@ -84,7 +85,9 @@ class HiveSession:
             raise RunError(
                 f"Hive did not run a statement ({type(error).__name__}{code})",
                 where=self._where,
-                todo="look into HiveServer2's log for the reason, such as a missing right; then `pii-tracer resume`",
+                todo=(
+                    "find the reason in the log of HiveServer2 (such as a missing right), then run `pii-tracer resume`"
+                ),
             ) from None
 
     def number(self, query: str) -> int:

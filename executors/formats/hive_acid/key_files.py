@@ -74,7 +74,9 @@ class KeyFiles:
         unfinished = joined(folder, _UNFINISHED)
         self._client.create(unfinished, text)
         if self._client.status(unfinished).size != len(text):
-            raise RunError("a file with keys was not written whole", where=self.place, todo="`pii-tracer resume`")
+            raise RunError(
+                "a file with keys was not written completely", where=self.place, todo="run `pii-tracer resume`"
+            )
         self._client.rename(unfinished, joined(folder, _WHOLE), overwrite=False)
 
     def _below(self) -> list[str]:
@@ -88,7 +90,7 @@ class KeyFiles:
         try:
             yield
         except StoreError as error:
-            todo = "let the run's user write and delete there, then `pii-tracer resume`"
+            todo = "allow the run's user to write and delete in this folder, then run `pii-tracer resume`"
             raise RunError(f"the scratch folder for keys: {error.code}", where=self.place, todo=todo) from None
 
 
@@ -102,6 +104,6 @@ def lines(key_set: str, values: Iterable[str]) -> bytes:
         return b"".join(base64.b64encode(value.encode()) + b"\n" for value in sorted(values))
     except UnicodeEncodeError:
         raise RunError(
-            f"a key of `{key_set}` has half of a character, which no text in Hive has",
+            f"a key of `{key_set}` contains half of a character (an unpaired surrogate), which Hive cannot store",
             todo="erase the rows of this key by hand, or correct the key, then plan again",
         ) from None

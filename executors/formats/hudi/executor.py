@@ -93,12 +93,16 @@ class HudiExecutor(TableExecutor):
         if not there:
             raise no_table("Hudi", folder)
         if not self._ctx.spark.catalog.tableExists(_name(step)):
-            raise RunError("Spark does not know this table", where=_name(step), todo="declare it in the estate file")
+            raise RunError(
+                "Spark's catalog does not contain this table",
+                where=_name(step),
+                todo="declare the table in the estate file",
+            )
         if version not in HUDI_WRITABLE:
             raise RunError(
-                f"a Hudi table of version {version}: Hudi would raise it, and its older readers fail",
+                f"a Hudi table of version {version}: Hudi would upgrade the table, and older readers would fail",
                 where=_name(step),
-                todo="its owner raises it (`CALL upgrade_table`), then plan again",
+                todo="ask the owner to upgrade the table (`CALL upgrade_table`), then plan again",
             )
         if isinstance(folder, HdfsPath):
             refuse_without_rights(self._ctx.spark, str(folder), str(folder / ".hoodie"), str(self._timeline(step)))
@@ -146,7 +150,7 @@ class HudiExecutor(TableExecutor):
                 raise RunError(
                     f"DELETE leaves {counted(left, 'row')}",
                     where=_name(step),
-                    todo="correct the table's record keys, so that one key means one row; then plan again",
+                    todo="correct the table's record keys, so that each key belongs to one row; then plan again",
                 )
         return {"rows_deleted": rows, "statements": statements}
 
@@ -165,8 +169,8 @@ class HudiExecutor(TableExecutor):
         ).first()
         if row and row[0]:
             raise RunError(
-                f"{counted(row[0], 'record key of the person is', 'record keys of the person are')}"
-                " in other people's rows, too: DELETE would take those",
+                f"{counted(row[0], 'record key of the person is', 'record keys of the person are')} also in other "
+                "people's rows: DELETE would delete these rows",
                 where=_name(step),
                 todo="make the record keys unique; then plan again",
             )
@@ -187,8 +191,8 @@ class HudiExecutor(TableExecutor):
         row = self._sql(f"SELECT count(*) FROM ({persons}) INNER JOIN ({twice}) USING ({_PLACE})").first()
         if row and row[0]:
             raise RunError(
-                f"{counted(row[0], 'record key of the person is', 'record keys of the person are')}"
-                " in several rows: UPDATE would leave one of each",
+                f"{counted(row[0], 'record key of the person is', 'record keys of the person are')} in several rows: "
+                "UPDATE would keep only one row of each key",
                 where=_name(step),
                 todo="make the record keys unique, or hold the whole table; then plan again",
             )
@@ -209,9 +213,9 @@ class HudiExecutor(TableExecutor):
         self._call(step, "delete_metadata_table")
         if self._metadata(step).is_dir():  # the next statement would fail, and not say why
             raise RunError(
-                "another writer has made the metadata table again while it was rebuilt",
+                "a different writer recreated the metadata table while the step rebuilt it",
                 where=_name(step),
-                todo="stop the writers of this table, then `pii-tracer resume`",
+                todo="stop the writers of this table, then run `pii-tracer resume`",
             )
         if self._version(step) == _OLD:  # it would be made in Hudi's own version, which the table's writers cannot read
             return {"metadata_table": False}
@@ -247,7 +251,7 @@ class HudiExecutor(TableExecutor):
                 groups["/".join((*folders, match["group"]))] += 1
             logs += bool(_LOG.fullmatch(name))
         old = sum(number - 1 for number in groups.values())
-        findings = [f"{old} older file slices are left"] if old else []
+        findings = [f"the table still has {old} older file slices"] if old else []
         findings += [f"{counted(logs, 'log file is', 'log files are')} left"] if logs else []
         return findings + self._in_flight(step) if findings else []
 
@@ -259,9 +263,9 @@ class HudiExecutor(TableExecutor):
         if not begun:
             return []
         return [
-            f"{counted(len(begun), 'instant is', 'instants are')} in flight, first {begun[0]}:"
-            " wait for their writer, or, if it died, let its"
-            " next commit, or `CALL rollback_to_instant`, roll them back; then `pii-tracer resume`"
+            f"{counted(len(begun), 'instant is', 'instants are')} in flight, first {begun[0]}: wait until the writer "
+            "ends. If the writer failed, roll back with its next commit or `CALL rollback_to_instant`; then run "
+            "`pii-tracer resume`"
         ]
 
     def _metadata_missing(self, step: Step, copy: Copy | None) -> list[str]:
@@ -305,8 +309,8 @@ class HudiExecutor(TableExecutor):
 
 
 def _name(step: Step) -> str:
-    todo = "declare it in the estate file: Hudi's procedures need a name"
-    return name_of(step, "this Hudi table has no name in the estate", todo)
+    todo = "declare the table in the estate file, because Hudi's procedures need a name"
+    return name_of(step, "the estate file has no name for this Hudi table", todo)
 
 
 def _table(step: Step) -> str:

@@ -103,7 +103,7 @@ class IcebergExecutor(TableExecutor):
             return  # Spark has no part in it
         refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         if not self._ctx.spark.catalog.tableExists(_table(step)):
-            raise RunError("the catalog has no such table", where=_name(step), todo="register it again, or plan again")
+            raise RunError("the catalog has no such table", where=_name(step), todo="register the table, or plan again")
         folder = self._place(step)
         if isinstance(folder, HdfsPath):
             refuse_without_rights(self._ctx.spark, str(folder), str(folder / "metadata"))
@@ -115,9 +115,12 @@ class IcebergExecutor(TableExecutor):
             refuse_one_plan(self._ctx, step.parameters["sql"], "an Iceberg table")
         if self._properties(step).get("gc.enabled", "true").lower() == "false":
             raise RunError(
-                "the table forbids removing its files (gc.enabled is false): it may share them with another table",
+                "the table forbids removal of its files (gc.enabled is false): it may share them with a second table",
                 where=_name(step),
-                todo="find out with whom (a table made by `snapshot` or `add_files`); then set gc.enabled and resume",
+                todo=(
+                    "find the table that shares files (made by `snapshot` or `add_files`); then set gc.enabled, and "
+                    "run `pii-tracer resume`"
+                ),
             )
 
     def run(self, step: Step, copy: Copy | None) -> Outcome:
@@ -217,10 +220,10 @@ class IcebergExecutor(TableExecutor):
         lost = lost_columns_of(self._ctx, self._place(step), _name(step), self._ref_snapshot(step, name))
         if lost:
             raise RunError(
-                f"the {kind} {name} has columns that the table no longer has, or has in another type"
-                f" ({', '.join(lost)}): rewriting it would lose other people's values in them",
+                f"the {kind} {name} has columns that the table no longer has, or has in another type "
+                f"({', '.join(lost)}): a rewrite would lose other people's values in these columns",
                 where=_name(step),
-                todo=f"drop the {kind}, or re-point it to a snapshot with today's schema, then plan again",
+                todo=f"drop the {kind}, or point it to a snapshot with the current schema, then plan again",
             )
 
     def _rewrite_manifests(self, step: Step, copy: Copy | None) -> dict[str, Any]:
@@ -279,7 +282,7 @@ class IcebergExecutor(TableExecutor):
         target = f"{_table(step)}.{quote(step.parameters['kind'] + '_' + name)}"
         kinds = {ref: found.kind for ref, found in self._refs(step).items()}
         if name not in kinds:
-            return [f"{name} is not there"]
+            return [f"the table has no reference {name}"]
         if copy and copy.mask:
             findings = more_than_held(self._ctx, target, copy, f" in {name}")
         else:
@@ -290,7 +293,7 @@ class IcebergExecutor(TableExecutor):
         if kinds.get(name) != step.parameters["kind"].upper():
             findings.append(f"{name} is no longer a {step.parameters['kind']}")
         if _WORK_BRANCH in kinds:
-            findings.append("the work branch is still there")
+            findings.append("the work branch of the run still exists")
         return findings
 
     def _deleted_entries(self, step: Step, copy: Copy | None) -> list[str]:
@@ -309,7 +312,7 @@ class IcebergExecutor(TableExecutor):
 
     def _orphans_left(self, step: Step, copy: Copy | None) -> list[str]:
         if _SAVED in self._properties(step):
-            return ["the settings of the metadata log were not put back"]
+            return ["the settings of the metadata log were not restored"]
         empty = empty_partitions(self._place(step), _KEPT_FOLDERS)
         if empty:
             return [f"{counted(len(empty), 'empty partition folder is', 'empty partition folders are')} left"]
@@ -364,7 +367,7 @@ class IcebergExecutor(TableExecutor):
     def _ref_snapshot(self, step: Step, name: str) -> int:
         found = self._refs(step).get(name)
         if found is None:
-            raise RunError(f"the reference {name} is not there", where=_name(step), todo="plan again")
+            raise RunError(f"the table has no reference {name}", where=_name(step), todo="plan again")
         return found.snapshot
 
     def _set(self, step: Step, properties: dict[str, str]) -> None:
@@ -388,8 +391,8 @@ def at_snapshot(spark_version: str) -> str:
 
 
 def _name(step: Step) -> str:
-    missing = "this Iceberg table has no name in a catalog of the estate"
-    return name_of(step, missing, "declare its catalog in the estate file")
+    missing = "no catalog of the estate file has a name for this Iceberg table"
+    return name_of(step, missing, "declare the table's catalog in the estate file")
 
 
 def _table(step: Step) -> str:

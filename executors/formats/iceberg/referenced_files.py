@@ -103,9 +103,9 @@ def refuse_missing(folder: AnyPlace, there: Sequence[Listed], named: Iterable[st
     gone = missing(folder, inside) if inside else []
     if gone:
         raise RunError(
-            f"{counted(len(gone), 'file')} named by the table cannot be found, first {gone[0].rpartition('/')[2]}",
+            f"{counted(len(gone), 'file')} referenced by the table cannot be found, first {gone[0].rpartition('/')[2]}",
             where=str(folder),
-            todo="restore them from a backup before anything is swept",
+            todo="restore these files from a backup before you sweep",
         )
 
 
@@ -131,7 +131,7 @@ def read_by(ctx: ExecutionContext, sharing: Sharers) -> set[str]:
             raise RunError(
                 f"a table that shares files with this one cannot be read: {type(error).__name__}",
                 where=table or str(location),
-                todo="repair that table, then `pii-tracer resume`; if it was dropped, plan again",
+                todo="repair that table, then run `pii-tracer resume`; if it was dropped, plan again",
             ) from None
     return found
 
@@ -169,7 +169,9 @@ def lost_columns_of(ctx: ExecutionContext, folder: AnyPlace, table: str, snapsho
     try:
         return lost_columns(load_iceberg(folder, str(metadata)), snapshot_id)
     except EstateError as error:
-        raise RunError(error.what, where=table, todo="repair the table's metadata, then resume") from None
+        raise RunError(
+            error.what, where=table, todo="repair the table's metadata, then run `pii-tracer resume`"
+        ) from None
 
 
 def _referenced(ctx: ExecutionContext, folder: AnyPlace, table: str) -> set[str]:
@@ -201,7 +203,9 @@ def _statistics(ctx: ExecutionContext, folder: AnyPlace, name: str) -> set[str]:
             metadata = metadata_json(stream.read())
     except (OSError, ValueError):
         raise RunError(
-            "the table's metadata file cannot be read", where=str(current), todo="restore it, or plan again"
+            "the table's metadata file cannot be read",
+            where=str(current),
+            todo="restore the metadata file, or plan again",
         ) from None
     entries = [*metadata.get("statistics", []), *metadata.get("partition-statistics", [])]
     return {named(folder, entry["statistics-path"]) for entry in entries}

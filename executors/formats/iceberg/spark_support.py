@@ -57,8 +57,8 @@ class IcebergOnSpark(SparkSupport):
         ):
             return None
         return (
-            "old snapshots of a table that may share files are forgotten without removing any file, and there is no SQL"
-            " for that"
+            "the step must expire snapshots of a table that may share files without removing files, and no SQL "
+            "statement does that"
         )
 
     def set_reference(self, spark: SparkSession, table: str, ref: str, field: str, value: int) -> None:

@@ -31,7 +31,7 @@ class AwaitingRef:
         there = self._there()
         if there is not None and (there[0] != self.step.parameters["at"] or there[1] is None):
             raise RunError(
-                f"the {self._name} is no longer what the plan relies on: it was moved, or has no age any more",
+                f"the {self._name} changed after the plan was made: it was moved, or has no maximum age any more",
                 where=self.step.parameters["table"],
                 todo="make a new plan, which rewrites it",
             )
@@ -49,16 +49,16 @@ class AwaitingRef:
         now = self.ctx.now()
         if now >= give_up:
             raise RunError(
-                f"the {self._name} is still there, though the table's maintenance should have removed it",
+                f"the {self._name} still exists, although the table's maintenance should have removed it",
                 where=self.step.parameters["table"],
-                todo="start the job, or make a new plan, which rewrites the tag",
+                todo="run the maintenance job, or make a new plan, which rewrites the tag",
             )
         return Outcome({"ref": ref, "lapsed": False}, waiting_until=max(until, min(now + _LOOK_AGAIN, give_up)))
 
     def verify(self) -> Check:
         """There is no such tag."""
         left = self._there() is not None
-        return Check(not left, (f"the {self._name} is still there",) if left else ())
+        return Check(not left, (f"the {self._name} still exists",) if left else ())
 
     def probe(self) -> Progress:
         """Waiting changes nothing; it is over or not."""

@@ -68,7 +68,7 @@ def resolve(names: list[str], wanted: str) -> int | None:
     fits = [i for i, name in enumerate(names) if name == wanted]
     fits = fits or [i for i, name in enumerate(names) if name.lower() == wanted.lower()]
     if len(fits) > 1:
-        raise RowsError(f"the column `{wanted}` is twice in the object", todo=BY_HAND)
+        raise RowsError(f"the object has the column `{wanted}` twice", todo=BY_HAND)
     return fits[0] if fits else None
 
 
@@ -93,7 +93,7 @@ def missing_terms(match: Match, known: Collection[str]) -> tuple[str, ...]:
         there, gone = (dict.fromkeys(c for c in term.columns if (c in known) is part) for part in (True, False))
         if there and gone:
             raise RowsError(
-                f"it has {', '.join(there)} and not {', '.join(gone)} of the key: it is unknown whose its rows are",
+                f"it has {', '.join(there)} but not {', '.join(gone)} of the key, so nobody knows whose its rows are",
                 todo=BY_HAND,
             )
     missing = tuple(term.label() for term in match.terms if not set(term.columns).issubset(known))
@@ -148,7 +148,7 @@ def elements_of(column: pa.Array, term: MatchTerm, keys: Keys) -> Elements:
     elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or term.access[0] != ElementAccess(
         name="element"
     ):
-        raise RowsError(f"`{term.label()}` is not in a list or map of a column here: {kind}", todo=BY_HAND)
+        raise RowsError(f"`{term.label()}` is not in a list or map of a column: {kind}", todo=BY_HAND)
     values = pc.list_flatten(column)
     # list_parent_indices would also count values that stand behind a list that is NULL
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
@@ -179,7 +179,7 @@ def _text_at(cell: str | None, part: KeyPart) -> str | None:
     value = cell
     for access in part.access:
         if not isinstance(access, JsonAccess):
-            raise RowsError(f"`{part.label()}` is a field, and the object holds text", todo="make the plan again")
+            raise RowsError(f"`{part.label()}` is a field, but the object contains text", todo="make the plan again")
         value = json_member(value, access.path)
     return value
 
@@ -207,13 +207,13 @@ def _leaf(array: pa.Array, term: KeyPart) -> pa.Array:
             break
         if isinstance(access, FieldAccess):
             if not pa.types.is_struct(array.type):
-                raise RowsError(f"`{term.label()}` is not a field of a struct here: {array.type}", todo=BY_HAND)
+                raise RowsError(f"`{term.label()}` is not a field of a struct in this file: {array.type}", todo=BY_HAND)
             position = resolve([array.type.field(i).name for i in range(array.type.num_fields)], access.name)
             if position is None:
                 return pa.nulls(len(array), pa.large_string())
             array = pc.struct_field(array, [position])
         elif isinstance(access, ElementAccess):
-            raise RowsError(f"`{term.label()}` is in a list, where no key is compared here", todo=BY_HAND)
+            raise RowsError(f"`{term.label()}` is in a list, where the step compares no keys", todo=BY_HAND)
         else:
             texts = _as_text(array, term).to_pylist()
             array = pa.array([json_member(text, access.path) for text in texts], pa.large_string())
@@ -235,4 +235,4 @@ def _as_text(array: pa.Array, term: KeyPart) -> pa.Array:
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         texts = [None if raw is None else raw.decode("utf-8", "replace") for raw in array.to_pylist()]
         return pa.array(texts, pa.large_string())
-    raise RowsError(f"`{term.label()}` has a type that cannot be compared here: {kind}", todo=BY_HAND)
+    raise RowsError(f"`{term.label()}` has a type that the step cannot compare: {kind}", todo=BY_HAND)

@@ -97,13 +97,13 @@ def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask |
     with path.open("rb") as old, target.open("rb") as new:
         head, written = _head(old), _head(new)
         if head != written:
-            raise RowsError("the rewritten file has another header", todo=BY_HAND)
+            raise RowsError("the header of the rewritten file differs from the original", todo=BY_HAND)
         records = (data for block in _blocks(new, written) for data, _ in block.records)
         for block in _blocks(old, head):
             for record in block.records:
                 data = _kept(head, record, match, keys, mask)
                 if data is not None and next(records, None) != data:
-                    raise RowsError("the rewritten file does not give back the kept rows", todo=BY_HAND)
+                    raise RowsError("the rewritten file does not contain all rows that must be kept", todo=BY_HAND)
         if next(records, None) is not None:
             raise RowsError("the rewritten file has rows that the original did not have", todo=BY_HAND)
 
@@ -153,7 +153,7 @@ def _head(stream: IO[bytes]) -> _Head:
     stream.seek(0)
     schema = json.loads(header["meta"]["avro.schema"])
     if not isinstance(schema, dict) or schema.get("type") != "record":
-        raise RowsError("the Avro file does not hold records", todo=BY_HAND)
+        raise RowsError("the Avro file contains no records", todo=BY_HAND)
     return _Head(
         raw=stream.read(size),
         schema=fastavro.parse_schema(schema),
@@ -186,7 +186,7 @@ def _records(data: bytes, count: int, schema: Any) -> Iterator[tuple[bytes, Any]
         row: Any = fastavro.schemaless_reader(stream, schema, None)
         yield data[start : stream.tell()], row
     if stream.tell() != len(data):
-        raise RowsError("an Avro block holds more than its records", todo=BY_HAND)
+        raise RowsError("an Avro block contains more bytes than its records", todo=BY_HAND)
 
 
 def _long(stream: IO[bytes]) -> int:

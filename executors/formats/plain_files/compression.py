@@ -39,7 +39,7 @@ def codec_of(path: Stored) -> str:
             return codec
     suffix = path.suffix.lower()
     if suffix in (".gz", ".zst", ".bz2", ".lz4", ".xz") and head:
-        raise RowsError("the file's codec is not supported, or not the one its name says", todo=BY_HAND)
+        raise RowsError("the file's codec is not supported, or differs from the file's name", todo=BY_HAND)
     return _SUFFIX.get(suffix, PLAIN)
 
 
@@ -168,7 +168,7 @@ class _HadoopSnappy(_Pieces):
             size = int.from_bytes(self._exactly(4), "big")
             chunk = self._exactly(size)
             if not size:
-                raise EOFError("snappy block of impossible size")
+                raise EOFError("a snappy block has an impossible size")
             out += unsnapped(chunk, wanted - len(out))
         return bytes(out)
 
@@ -190,7 +190,7 @@ def unsnapped(chunk: bytes, most: int = _MOST) -> bytes:
             return bytes(cramjam.snappy.decompress_raw(chunk))
     except cramjam.DecompressionError:
         pass
-    raise OSError("snappy content that cannot be unpacked, or of impossible size")
+    raise OSError("snappy content cannot be unpacked, or has an impossible size")
 
 
 class _Deflating(io.RawIOBase):

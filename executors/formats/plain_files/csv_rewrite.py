@@ -73,9 +73,9 @@ def compare(
         for _, _, new in _records(path, match, keys, mask, encoding):
             data = new.encode(encoding, "surrogateescape")
             if stream.read(len(data)) != data:
-                raise RowsError("the rewritten file does not give back the kept rows", todo=BY_HAND)
+                raise RowsError("the rewritten file does not contain all rows that must be kept", todo=BY_HAND)
         if stream.read(1):
-            raise RowsError("the rewritten file has rows that the old one had not", todo=BY_HAND)
+            raise RowsError("the rewritten file has rows that the original did not have", todo=BY_HAND)
 
 
 def _records(path: Stored, match: Match, keys: Keys, mask: Mask | None, encoding: str) -> Iterator[_Record]:
@@ -91,7 +91,7 @@ def _records(path: Stored, match: Match, keys: Keys, mask: Mask | None, encoding
         yield first[1], False, first[1]
         for cells, raw in parsed:
             if cells and len(cells) != len(header):
-                raise RowsError("a CSV record has another number of fields than the header", todo=BY_HAND)
+                raise RowsError("the number of fields of a CSV record differs from the header", todo=BY_HAND)
             mine = bool(cells) and any(texts_match([cells[p] for p in at], t, keys) for t, at in positions)
             new = raw
             if mine:
@@ -155,7 +155,7 @@ def _parsed(text: Iterable[str], escape: str | None) -> Iterator[tuple[list[str]
         consumed.clear()
         yield (cells if escape is None else _as_spark(cells, raw)), raw
     if len(ends - {""}) > 1 or (far and not ends <= {"", "\n"}):
-        raise RowsError("the lines of the file end in ways that Spark takes for others", todo=BY_HAND)
+        raise RowsError("Spark would split the lines of the file differently", todo=BY_HAND)
 
 
 def _end(line: str) -> str:
@@ -199,6 +199,7 @@ def _refuse_swallowed(raw: str, width: int) -> None:
     for line in re.split(r"\r\n|\r|\n", raw)[1:]:
         if any(len(cells) == width for cells in csv.reader([line])):
             raise RowsError(
-                "a CSV record of the person continues over lines that could be rows of others: is a quote not closed?",
+                "a CSV record of the person continues over several lines, which could be rows of other people (a "
+                "quote may not be closed)",
                 todo=BY_HAND,
             )

@@ -45,14 +45,14 @@ class FolderRebuild:
             raise RunError(f"rebuilding {self._format} files is not supported", todo="rebuild the folder by its job")
         folder = self._folder if self._folder.is_dir() else self._old
         if not folder.is_dir():
-            raise RunError("the folder is not there", where=str(self._folder), todo="plan again")
+            raise RunError("the folder does not exist", where=str(self._folder), todo="plan again")
         strange = [p for p in files_below(folder) if not p.name.endswith(ENDINGS[self._format]) and not _spark(p)]
         if strange:
             raise RunError(
-                f"the folder contains {counted(len(strange), 'file')} of another format"
-                f" than {self._format}, which a rebuild would remove",
+                f"the folder contains {counted(len(strange), 'file')} with a different format than {self._format}, "
+                "which a rebuild would remove",
                 where=str(strange[0]),
-                todo="move them away, then `pii-tracer resume`",
+                todo="move these files away, then run `pii-tracer resume`",
             )
 
     def run(self) -> dict[str, Any]:
@@ -88,7 +88,8 @@ class FolderRebuild:
         names = [name.lower() for name in have.columns]
         if sorted(names) != sorted(name.lower() for name in made.columns):
             raise RunError(
-                f"the recorded query gives the columns {', '.join(made.columns)}, the folder has {', '.join(names)}",
+                f"the recorded query returns the columns {', '.join(made.columns)}, but the folder has "
+                f"{', '.join(names)}",
                 where=str(self._folder),
                 todo="harvest the job's newest statement, then plan again",
             )
@@ -97,7 +98,7 @@ class FolderRebuild:
     def findings(self) -> list[str]:
         """What still stands against the folder being the query's answer."""
         if not self._folder.is_dir():
-            return ["the folder is not there"]
+            return ["the folder does not exist"]
         left = [f"{p.name} is left" for p in (self._made, self._old) if p.exists()]
         return left + differences(answer(self._ctx, self._sql), self._read(self._folder))
 

@@ -91,7 +91,7 @@ class _Task:
             return MODULES[self.kind], self.options
         text = self.text.of(path.parent.relative_to(self.folder))
         if text is None:
-            raise RowsError("its folder is no partition of the table", todo="plan again")
+            raise RowsError("the folder of the file is not a partition of the table", todo="plan again")
         return text_rewrite, {"text": text, "name": path.name}
 
 
@@ -137,10 +137,10 @@ class FilesExecutor:
             raise RunError(
                 f"{step.action} of {step.parameters.get('format')} files is not supported yet",
                 where=step.parameters.get("location"),
-                todo="rewrite the folder by its job, then plan again",
+                todo="let the folder's job rewrite it, then plan again",
             )
         if not local_path(step.parameters["location"]).is_dir():
-            raise RunError("the folder is not there", where=step.parameters["location"], todo="plan again")
+            raise RunError("the folder does not exist", where=step.parameters["location"], todo="plan again")
         refuse_nested(local_path(step.parameters["location"]))
         sink_log.stale(local_path(step.parameters["location"]))
         parquet_summary_files.refuse_unreadable(local_path(step.parameters["location"]))
@@ -165,9 +165,9 @@ class FilesExecutor:
         for path in todo:
             if str(path) in spared:
                 raise RunError(
-                    "a table still reads this file, and would be broken if it were written again in place",
+                    "a table still reads this file, and a rewrite of the file would break that table",
                     where=shown_path(str(path.relative_to(folder))),
-                    todo="erase that table first; if it was, look at its branches and tags",
+                    todo="erase that table first; if it was erased, check its branches and tags",
                 )
         # before the first swap: readers that trust a summary must never meet files that it does not describe
         summaries = parquet_summary_files.remove_stale(folder, todo)
@@ -204,12 +204,12 @@ class FilesExecutor:
         task = self._task(step, copy)
         left = [path for path in self._files(step) if _guarded(task, path, _survey).changed]
         stale = [p.name for p in self._leftovers(step)]
-        what = "more of the person than what is kept" if task.mask else "the person"
-        findings = [f"{counted(len(left), 'file still holds', 'files still hold')} {what}"] if left else []
+        what = "values of the person in columns that are not kept" if task.mask else "the person"
+        findings = [f"{counted(len(left), 'file still contains', 'files still contain')} {what}"] if left else []
         findings += [f"temporary file {s} is left" for s in stale]
         folder = local_path(step.parameters["location"])
         logs = sink_log.stale(folder)
-        findings += [f"the streaming sink's log {log.name} names another size than a file has" for log in logs]
+        findings += [f"a file size in the streaming sink's log {log.name} differs from the file" for log in logs]
         if summaries := parquet_summary_files.stale(folder):
             findings.append(
                 f"{counted(len(summaries), 'summary differs', 'summaries differ')} from the files (_metadata)"

@@ -57,7 +57,9 @@ def write(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask | N
     """
     tail = read_tail(path)
     if not tail.safe_timestamps:
-        raise RowsError("the ORC file's times are in another zone than UTC and would move", todo=BY_HAND)
+        raise RowsError(
+            "the time stamps of the ORC file are in a time zone other than UTC, and would change", todo=BY_HAND
+        )
     with _opened(path) as file, target.open("wb") as sink, _writing(sink, file, tail) as writer:
         wrote = False
         for table in _kept(file, match, keys, mask):
@@ -77,7 +79,7 @@ def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask |
     """
     before, after = read_tail(path), read_tail(target)
     if (before.types, before.user, before.calendar) != (after.types, after.user, after.calendar):
-        raise RowsError("the ORC file's schema cannot be written again exactly as it is", todo=BY_HAND)
+        raise RowsError("the ORC file's schema cannot be written back exactly", todo=BY_HAND)
     with _opened(path) as old, _opened(target) as new:
         written = _Stream(_all(new))
         for rows in _kept(old, match, keys, mask):
@@ -87,10 +89,10 @@ def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask |
                 part = rows.slice(at, again.num_rows if again is not None else 0)
                 # NaN is not equal to itself: compare what prints alike before giving up
                 if again is None or (not again.equals(part) and repr(again.to_pylist()) != repr(part.to_pylist())):
-                    raise RowsError("reading the rewritten file does not return the kept rows", todo=BY_HAND)
+                    raise RowsError("the rewritten file does not contain all rows that must be kept", todo=BY_HAND)
                 at += again.num_rows
         if written.take(1) is not None:
-            raise RowsError("the rewritten file has rows that the old one had not", todo=BY_HAND)
+            raise RowsError("the rewritten file has rows that the original did not have", todo=BY_HAND)
 
 
 @contextmanager

@@ -100,7 +100,7 @@ def put_notes(path: Stored, old: Tail) -> None:
             chunks += (len(part) * 2 + 1).to_bytes(3, "little") + part
     script = b"".join(_with(raw, n, len(chunks)) for n, _, raw in _fields(data.script))
     if len(script) > 255:
-        raise RowsError("the ORC file's postscript cannot be written again", todo=BY_HAND)
+        raise RowsError("the ORC file's postscript cannot be written back", todo=BY_HAND)
     with path.open("r+b") as stream:
         stream.truncate(data.footer_start)
         stream.seek(data.footer_start)

@@ -42,7 +42,7 @@ from pii_tracer.model.plan import Mask
 Opened = Callable[..., pq.ParquetFile]
 """Opens the file, with the reader's options by name."""
 
-ENCRYPTED = "it has encrypted columns, which cannot be written again as they were"
+ENCRYPTED = "it has encrypted columns, which cannot be written back unchanged"
 """Of files for which `survey` must not be called: where a footer is plain, Arrow ends the process at such a column."""
 
 _INSTANTS = {"coerce_int96_timestamp_unit": "us"}
@@ -174,7 +174,7 @@ def write(
                 if _layout(written) == _layout(source):
                     sink.seek(0, 2)
                     return tuple(made)
-    raise RowsError("the object's Parquet schema cannot be written again exactly as it is", todo=BY_HAND)
+    raise RowsError("the object's Parquet schema cannot be written back exactly", todo=BY_HAND)
 
 
 class _Unclosed:
@@ -208,7 +208,7 @@ def compare(
     """
     with old(**_INSTANTS) as source, new(**_INSTANTS) as written:
         if _kv(written) != _kv(source):
-            raise RowsError("the rewritten object has other key-value metadata", todo=BY_HAND)
+            raise RowsError("the key-value metadata of the rewritten object differs from the original", todo=BY_HAND)
         terms, _ = present_terms(source.schema_arrow.names, match)
         group = 0
         for index in range(source.num_row_groups):
@@ -221,9 +221,9 @@ def compare(
             again = written.read_row_group(group) if group < written.num_row_groups else None
             group += 1
             if again is None or not _alike(again, table):
-                raise RowsError("reading the rewritten object does not return the kept rows", todo=BY_HAND)
+                raise RowsError("the rewritten object does not contain all rows that must be kept", todo=BY_HAND)
         if group != written.num_row_groups:
-            raise RowsError("the rewritten object has another number of rows", todo=BY_HAND)
+            raise RowsError("the number of rows in the rewritten object is wrong", todo=BY_HAND)
 
 
 def _alike(one: pa.Table, other: pa.Table) -> bool:
@@ -374,8 +374,11 @@ def _refuse_named(source: pq.ParquetFile, strong: frozenset[str]) -> None:
     texts = [part.decode("utf-8", "replace") for pair in _kv(source).items() for part in pair]
     if any(stand_in(strong, text) for text in texts):
         raise RowsError(
-            "the key-value metadata in the file's footer holds a value of the person, and a rewrite keeps it",
-            todo="write the file again without that entry, then resume (an object of an archive: plan again)",
+            "the key-value metadata in the file's footer contains a value of the person, and a rewrite keeps it",
+            todo=(
+                "rewrite the file without that entry, then run `pii-tracer resume` (for an object of an archive: "
+                "plan again)"
+            ),
         )
 
 

@@ -34,7 +34,7 @@ def places(names: Sequence[str], mask: Mask) -> list[int]:
     unknown = [name for name in names if name.lower() not in gone | kept]
     if unknown:
         raise RowsError(
-            f"the plan does not say whether {counted(len(unknown), 'column')} of this file stay or become NULL",
+            f"the plan does not say whether {counted(len(unknown), 'column')} of this file are kept or become NULL",
             todo="plan again",
         )
     return [position for position, name in enumerate(names) if name.lower() in gone]
@@ -89,7 +89,8 @@ def rows_of(table: pa.Table, terms: tuple[MatchTerm, ...], keys: Keys, mask: Mas
     """
     if mask is None and in_lists(terms):
         raise RowsError(
-            "rows with a list or map of persons belong to all of them, and are not removed", todo="plan again"
+            "rows with a list or map of persons belong to all these persons, so the step does not remove them",
+            todo="plan again",
         )
     return person_mask(table, terms, keys)
 

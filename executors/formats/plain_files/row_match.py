@@ -44,7 +44,7 @@ def _leaf(row: Mapping[str, Any], term: KeyPart) -> str | None:
     value = _member(row, term.column)
     for access in term.access:
         if isinstance(access, ElementAccess):
-            raise RowsError(f"`{term.label()}` is in a list, where no key is compared here", todo=BY_HAND)
+            raise RowsError(f"`{term.label()}` is in a list, where the step compares no keys", todo=BY_HAND)
         names = (access.name,) if isinstance(access, FieldAccess) else access.path
         if isinstance(value, str) and not isinstance(access, FieldAccess):
             value = json_member(value, names)
@@ -53,7 +53,7 @@ def _leaf(row: Mapping[str, Any], term: KeyPart) -> str | None:
             if value is None:
                 break
             if not isinstance(value, Mapping):
-                raise RowsError(f"`{term.label()}` is not a field of a record here", todo=BY_HAND)
+                raise RowsError(f"`{term.label()}` is not a field of a record in this file", todo=BY_HAND)
             value = _member(value, name)
     return _text(value, term)
 
@@ -80,4 +80,4 @@ def _text(value: Any, term: KeyPart) -> str | None:
     if isinstance(value, (dict, list)):
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=str)
     kind = type(value).__name__ if isinstance(value, (datetime, time)) else "value"
-    raise RowsError(f"`{term.label()}` is a {kind} here, which cannot be compared", todo=BY_HAND)
+    raise RowsError(f"`{term.label()}` is a {kind} in this file, which the step cannot compare", todo=BY_HAND)

@@ -90,9 +90,9 @@ class RowRemoval:
             RunError: no match, a format that is not rewritten, or an empty key set.
         """
         if match is None or not match.terms:
-            raise RunError("the step does not say how the person's rows are found", todo="make the plan again")
+            raise RunError("the step does not name the columns that find the person's rows", todo="make the plan again")
         if kind not in PLAIN:
-            raise RunError(f"rewriting {kind} {things} is not supported", todo="make the plan again")
+            raise RunError(f"a rewrite of {kind} {things} is not supported", todo="make the plan again")
         keys, strong = keys_of(ctx.keyring, match)
         if not all(keys.values()):
             raise RunError("a key set of the match is empty", todo="make the plan again")
@@ -126,12 +126,12 @@ class RowRemoval:
             raise RowsError(
                 f"the object cannot be read as {self.format}: {type(error).__name__}", todo=BY_HAND
             ) from None
-        raise RowsError(f"rewriting {self.format} objects is not supported", todo="make the plan again")
+        raise RowsError(f"a rewrite of {self.format} objects is not supported", todo="make the plan again")
 
     def _text(self, name: str) -> FileText:
         found = text_at(self.text, self.front, name)
         if found is None:
-            raise RowsError("its folder is no partition of the table", todo="plan again")
+            raise RowsError("the folder of the file is not a partition of the table", todo="plan again")
         return found
 
     def _bare(self, data: bytes, module: Any, named: str, **options: Any) -> Kept:

@@ -61,10 +61,10 @@ def _entries(path: Path) -> list[dict[str, Any]]:
             raise ValueError
     except (OSError, ValueError, TypeError, LookupError, RecursionError):
         raise RunError(
-            "the log of the streaming query that writes this folder cannot be read: a file that is written again"
-            " would be lost to its readers",
+            "the log of the streaming query that writes this folder cannot be read: readers would lose files that a "
+            "step rewrites",
             where=str(path),
-            todo="let the query's owner rewrite the folder, then plan again",
+            todo="ask the query's owner to rewrite the folder, then plan again",
         ) from None
     return entries
 

@@ -65,12 +65,12 @@ class ShredExecutor:
             return Check(not (tried.findings or back), (*tried.findings, *back), tried.facts)
         findings = []
         if copy is None or copy.match is None:
-            raise RunError("the step has no copy to look into", where=step.id, todo="make the plan again")
+            raise RunError("the step has no copy to search", where=step.id, todo="make the plan again")
         left = self._keys_left(step, copy.location, [(t.column, t.key_set) for t in copy.match.terms if not t.access])
         if left:
             findings.append(f"the key table still has {counted(left, 'key')} of the person")
         if self._ctx.now() < self._over(step):
-            findings.append("a reader may still remember the key")
+            findings.append("a reader may still have the key in its cache")
         return Check(not findings, tuple(findings), {"keys_left": left})
 
     def probe(self, step: Step, copy: Copy | None) -> Progress:
@@ -82,7 +82,9 @@ class ShredExecutor:
         verified = [self._ctx.verified_at(before) for before in step.depends_on]
         destroyed = max((at for at in verified if at is not None), default=None)
         if destroyed is None:
-            raise RunError("the journal does not say when the key was destroyed", where=step.id, todo="resume the run")
+            raise RunError(
+                "the journal does not say when the key was destroyed", where=step.id, todo="run `pii-tracer resume`"
+            )
         return destroyed + timedelta(seconds=int(step.parameters["cache_seconds"]))
 
     def _table(self, step: Step) -> KeyTable:
@@ -103,7 +105,9 @@ class ShredExecutor:
         terms: columns of the key table, and the key sets they are compared with.
         """
         if not terms:
-            raise RunError("the plan does not say how keys are found", where=step.id, todo="make the plan again")
+            raise RunError(
+                "the plan does not name the columns that find the keys", where=step.id, todo="make the plan again"
+            )
         rows = self._read(where, sorted({column for column, _ in terms}))
         marks = []
         for column, key_set in terms:
@@ -140,7 +144,7 @@ class ShredExecutor:
         except EstateError as error:
             raise RunError(error.what, where=error.where, todo=error.todo) from None
         raise RunError(
-            "the table was not found", where=name, todo="use a name that `pii-tracer inventory` lists, and plan again"
+            "the table was not found", where=name, todo="use a name that `pii-tracer inventory` lists, then plan again"
         )
 
 
@@ -184,7 +188,7 @@ def _try(entry: Encrypted, rows: pa.Table, wrapped: dict[str, bytes], wrapper: C
             columns.append((readable.column(name), _binding(entry, name, mode)))
         decrypt_all(columns, persons, opened)
     except ShredError as error:
-        return _Tried((f"other people's cells do not open: {error.what}",), facts)
+        return _Tried((f"cells of other people cannot be decrypted: {error.what}",), facts)
     return _Tried((), facts)
 
 

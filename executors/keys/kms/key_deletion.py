@@ -54,7 +54,7 @@ class KmsExecutor:
             raise RunError(
                 f"the deletion of {counted(len(cancelled), 'key')} was cancelled: the first is {cancelled[0].state}",
                 where=cancelled[0].key_id,
-                todo="ask who cancelled it; schedule the deletion again, then `pii-tracer resume`",
+                todo="find out who cancelled the deletion, schedule the deletion again, then run `pii-tracer resume`",
             )
         dates = [key.deletion_date for key in left if key.deletion_date is not None]
         until = max([*dates, self._ctx.now() + LOOK_AGAIN]) if left else None
@@ -109,7 +109,7 @@ class KmsExecutor:
             raise RunError(
                 f"KMS does not schedule the deletion: {error_code(error)}",
                 where=key.key_id,
-                todo="give the run the permission kms:ScheduleKeyDeletion, then `pii-tracer resume`",
+                todo="give the run the permission kms:ScheduleKeyDeletion, then run `pii-tracer resume`",
             ) from None
         date: datetime | None = answer.get("DeletionDate")
         return told | {"deletion_date": date.isoformat() if date else None}

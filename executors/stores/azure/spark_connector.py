@@ -30,7 +30,7 @@ def packages(profile: Profile) -> tuple[str, ...]:
     """
     if profile.name not in _PACKAGES:
         raise RunError(
-            f"tables in Azure Storage were not tried with Spark {profile.name}",
+            f"tables in Azure Storage are not supported with Spark {profile.name}",
             where="spark.profile",
             todo=f"use the profile {', '.join(_PACKAGES)}",
         )
@@ -55,10 +55,12 @@ def _refuse_unaddressed(estate: Estate, stores: list[DeclaredStore]) -> None:
     addresses = {_address(store) for store in stores}
     if addresses != {None} and (len(addresses) > 1 or f"{_HADOOP}{_ENDPOINT}" not in estate.spark.conf):
         raise RunError(
-            "containers have an `endpoint`, and Spark's driver for Azure needs the address of their DFS service",
+            "containers have an `endpoint`, but Spark's driver for Azure needs the address of their DFS service",
             where="object_stores",
-            todo=f"write it into `spark.conf` as `{_HADOOP}{_ENDPOINT}` (host:port), one for all containers; or erase"
-            " their tables by two estate files",
+            todo=(
+                f"write it into `spark.conf` as `{_HADOOP}{_ENDPOINT}` (host:port), one for all containers; or use "
+                "two estate files to erase their tables"
+            ),
         )
 
 
@@ -81,6 +83,8 @@ def _no_key(place: AzureLocation, what: str) -> RunError:
     return RunError(
         f"Spark erases Azure Storage tables, but cannot reach the account with {what}",
         where=place.store,
-        todo=f"set {KEY}_{place.account.upper()} to the account's key, or name another way in the estate file,"
-        f" `spark.conf` (`{_HADOOP}{_AUTH}`)",
+        todo=(
+            f"set {KEY}_{place.account.upper()} to the account's key, or set a different login in the estate file, "
+            f"`spark.conf` (`{_HADOOP}{_AUTH}`)"
+        ),
     )

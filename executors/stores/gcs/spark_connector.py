@@ -41,9 +41,9 @@ def _wanted(estate: Estate, profile: Profile) -> tuple[ClassifiedJar, ...]:
         return ()
     if profile.name != SPARK_3_5.name:
         raise RunError(
-            f"tables in Cloud Storage were not tried with Spark {profile.name}",
+            f"tables in Cloud Storage are not supported with Spark {profile.name}",
             where="spark.profile",
-            todo="use the profile 3.5, or name the connector's jar in the estate file, `spark.conf`, as `spark.jars`",
+            todo="use the profile 3.5, or set the connector's jar in the estate file, `spark.conf`, as `spark.jars`",
         )
     return (_JAR,)
 
@@ -57,9 +57,9 @@ def conf(estate: Estate) -> dict[str, str]:
     ways = {(store.endpoint, store.anonymous) for store in estate.object_stores if store.store.startswith("gs://")}
     if len(ways) > 1:
         raise RunError(
-            "buckets of Cloud Storage have different addresses or credentials, and Spark has one for all",
+            "buckets of Cloud Storage have different addresses or credentials, but Spark uses one for all buckets",
             where="object_stores",
-            todo="erase them by two estate files",
+            todo="use two estate files to erase the tables",
         )
     endpoint, anonymous = next(iter(ways), (None, False))
     settings = {

@@ -49,9 +49,9 @@ class Deleting:
         _, unknown = self._due()
         if len(unknown) == len(self.parameters.archives):
             raise RunError(
-                "the journal does not say what became of the archives: nothing is deleted",
+                "the journal has no results for the archives, so nothing is deleted",
                 where=self.parameters.where,
-                todo="put the run's journal back, then `pii-tracer resume`",
+                todo="restore the run's journal, then run `pii-tracer resume`",
             )
 
     def run(self) -> Outcome:
@@ -83,17 +83,21 @@ class Deleting:
             facts["held"] = unknown
         if errors:
             raise PartlyDone(
-                f"Glacier refused to delete {counted(sum(errors.values()), 'archive')}: {', '.join(sorted(errors))}",
+                f"Glacier rejected the deletion of {counted(sum(errors.values()), 'archive')}: "
+                f"{', '.join(sorted(errors))}",
                 facts | {"failed": errors},
                 where=self.parameters.where,
-                todo="grant glacier:DeleteArchive; what a Vault Lock policy keeps goes when it allows that",
+                todo=(
+                    "grant glacier:DeleteArchive; if a Vault Lock policy keeps an archive, wait until the policy "
+                    "allows its deletion"
+                ),
             )
         if unknown:
             raise PartlyDone(
                 f"{counted(len(unknown), 'archive was', 'archives were')} not rewritten, and not deleted",
                 facts,
                 where=self.parameters.where,
-                todo="finish the rewrite first: see its reasons in the journal",
+                todo="finish the rewrite first: read the errors in the journal",
             )
         return Outcome(facts)
 
@@ -146,17 +150,18 @@ class Awaiting:
         }
         if lost:
             raise PartlyDone(
-                f"the vault has lost {counted(len(lost), 'archive')} that this run uploaded or spared",
+                f"the vault does not contain {counted(len(lost), 'archive')} that this run uploaded or kept",
                 facts,
                 where=self.parameters.where,
-                todo="ask who deleted them: other people's rows were in them",
+                todo="find out who deleted these archives: they contained rows of other people",
             )
         if left and found.taken > self._changed() + GIVE_UP:
             raise PartlyDone(
-                f"{counted(len(left), 'deleted archive is', 'deleted archives are')} still listed days later",
+                f"{counted(len(left), 'deleted archive is', 'deleted archives are')} still listed days after the "
+                "deletion",
                 facts,
                 where=self.parameters.where,
-                todo="ask AWS support, with the ids in the plan",
+                todo="contact AWS support, with the ids in the plan",
             )
         if left:
             return Outcome(facts | {"asked": self._ask()}, waiting_until=self.work.ctx.now() + LOOK_AGAIN)
@@ -173,7 +178,7 @@ class Awaiting:
         counts = {
             "still listed after their deletion": len(self._left(found)),
             "missing from the vault": len(self._lost(found)),
-            "fetched before their deletion, and readable for now": self._fetched(),
+            "fetched before their deletion, and still readable": self._fetched(),
         }
         findings = tuple(f"{counted(count, 'archive')} {what}" for what, count in counts.items() if count)
         return Check(not findings, findings, {"inventory": found.taken.isoformat()})

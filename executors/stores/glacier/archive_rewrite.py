@@ -98,7 +98,7 @@ class Retrieving:
                 f" {', '.join(sorted({item['reason'] for item in failed}))}",
                 facts | {"failed": failed},
                 where=self.parameters.where,
-                todo="grant glacier:InitiateJob, or raise the data retrieval policy, then `pii-tracer resume`",
+                todo="grant glacier:InitiateJob, or raise the data retrieval policy, then run `pii-tracer resume`",
             )
         mine = {a.id for a in self.parameters.archives}
         if any(j.archive_id in mine for j in running):
@@ -137,7 +137,11 @@ class Rewriting:
             raise RunError("no key finds the person's rows", where=self.parameters.where, todo="make the plan again")
         for archive in self.parameters.archives:
             if self._finder.in_text(archive.description):
-                raise RunError("an archive's description holds the person", where=archive.id, todo="rewrite it by hand")
+                raise RunError(
+                    "the description of an archive contains the person",
+                    where=archive.id,
+                    todo="rewrite the archive by hand",
+                )
 
     def run(self) -> Outcome:
         """Rewrite each archive that has not been; one that fails does not stop the others.
@@ -175,7 +179,7 @@ class Rewriting:
                 f" {', '.join(sorted({item['reason'] for item in failed}))}",
                 facts | {"failed": failed},
                 where=self.parameters.where,
-                todo="remove the reasons that the journal names, then `pii-tracer resume`",
+                todo="fix the errors listed in the journal, then run `pii-tracer resume`",
             )
         return Outcome(facts, waiting_until=again)
 
@@ -214,8 +218,8 @@ class Rewriting:
         except PartlyDone as error:
             facts["restored_again"] = error.facts
             refusals = error.facts["failed"]
-            failed += [item | {"reason": f"its retrieval was refused: {item['reason']}"} for item in refusals]
-        gone = "it is not in the vault any more: ask who deleted it, and plan again with a newer inventory"
+            failed += [item | {"reason": f"its retrieval was rejected: {item['reason']}"} for item in refusals]
+        gone = "it is not in the vault any more: find out who deleted it, and plan again with a newer inventory"
         failed += [{"archive": archive, "reason": gone} for archive in facts["restored_again"]["missing"]]
         return waiting_until or self.work.ctx.now()
 
@@ -227,9 +231,9 @@ class Rewriting:
         """Read, drop the rows, search what comes out, upload it. The description stays: tools keep names in it."""
         if archive.size > MAX_OBJECT_BYTES:
             raise RunError(
-                f"the archive has {archive.size} bytes, more than a rewrite in memory may have",
+                f"the archive has {archive.size} bytes, more than the limit of a rewrite in memory",
                 where=archive.id,
-                todo="split it by hand, or declare `delete_whole`",
+                todo="split the archive by hand, or declare `delete_whole`",
             )
         client = self.work.client(self.parameters)
         try:
@@ -238,14 +242,16 @@ class Rewriting:
             raise refused("glacier:GetJobOutput", error, archive.id) from None
         before = tree_hash(data)
         if self.work.ctx.marks.of_content(archive.id, before) != archive.tree_hash:
-            raise RunError("the bytes received are not the archive's", where=archive.id, todo="`pii-tracer resume`")
+            raise RunError(
+                "the received bytes differ from the archive", where=archive.id, todo="run `pii-tracer resume`"
+            )
         kept = self._removal.kept(data)
         after = data if kept.data is None else kept.data
         name, own = f"archive.{self.parameters.format.value}", self.parameters
         no_keys = self.work.ctx.no_keys(self.work.copy)
         seen = self._finder.in_file(name, after, own.format, own.match, own.other_keys, no_keys)
         if seen.held or seen.unread:
-            told = "without the person's rows the archive still holds a value of theirs"
+            told = "after the removal of the person's rows, the archive still contains a value of the person"
             what = told if seen.held else seen.unread[0]
             raise RunError(
                 what, where=archive.id, todo="erase the person in the archive by hand, or declare `delete_whole`"
@@ -264,7 +270,11 @@ class Rewriting:
         except (ClientError, BotoCoreError) as error:
             raise refused("glacier:UploadArchive", error, self.parameters.where) from None
         if answer["checksum"] != tree_hash(after):
-            raise RunError("Glacier stored other bytes than were sent", where=archive.id, todo="`pii-tracer resume`")
+            raise RunError(
+                "the bytes that Glacier stored differ from the bytes sent",
+                where=archive.id,
+                todo="run `pii-tracer resume`",
+            )
         return fact | {"new_archive": answer["archiveId"], "tree_hash": answer["checksum"], "bytes": len(after)}
 
 

@@ -116,12 +116,12 @@ def refused(operation: str, error: Exception, where: str) -> RunError:
     """A call that failed, told by its code alone."""
     code = error_code(error)
     todo = {
-        "AccessDeniedException": f"grant the run's role {operation}; nobody can lift a Vault Lock policy",
-        "PolicyEnforcedException": "the account's data retrieval policy stops it: raise it, or wait for the next hour",
-    }.get(code, "run `pii-tracer resume` once Glacier answers")
+        "AccessDeniedException": f"grant the run's role {operation} (a Vault Lock policy cannot be removed)",
+        "PolicyEnforcedException": "raise the account's data retrieval policy, or wait for the next hour",
+    }.get(code, "run `pii-tracer resume` when Glacier answers again")
     return RunError(f"{operation} failed: {code}", where=where, todo=todo)
 
 
 def as_run_error(error: EstateError) -> RunError:
     """An inventory that cannot be read stops a step."""
-    return RunError(error.what, where=error.where or "the vault", todo=error.todo or "look at the vault's jobs")
+    return RunError(error.what, where=error.where or "the vault", todo=error.todo or "check the vault's jobs")

@@ -88,13 +88,13 @@ class Rewriting(HdfsPart):
         for file in self.parameters.files:
             found = status_of(client, file.path)
             if status_of(client, self._temporary(file)) is not None:
-                findings.add("a file that was to be renamed was left beside")
+                findings.add("a temporary file of the rewrite still exists")
             if found is None or self._ours(written, file, found):
                 continue
             if not file.is_at(found):
-                findings.add("a file was changed by somebody else")
+                findings.add("a different process changed a file")
             elif removal.kept(self._read(client, file), file.path).data is not None:
-                findings.add("a file still holds the person")
+                findings.add("a file still contains the person")
         return Check(not findings, tuple(sorted(findings)))
 
     def probe(self) -> Progress:
@@ -141,9 +141,9 @@ class Rewriting(HdfsPart):
     def _refuse_large(self, client: WebHdfs, file: FileRef) -> None:
         if file.size > MAX_OBJECT_BYTES:
             raise RunError(
-                f"the file has {file.size} bytes, more than a rewrite in memory may have",
+                f"the file has {file.size} bytes, more than the limit of a rewrite in memory",
                 where=f"{client.name}{file.path}",
-                todo="let its job write smaller files, then make a new plan",
+                todo="let the job write smaller files, then make a new plan",
             )
 
     def _read(self, client: WebHdfs, file: FileRef) -> bytes:
@@ -151,7 +151,7 @@ class Rewriting(HdfsPart):
         data = whole(client, file.path, file.size)
         if len(data) != file.size:
             raise RunError(
-                "the bytes of a file ended too early", where=f"{client.name}{file.path}", todo="`pii-tracer resume`"
+                "the bytes of a file ended too early", where=f"{client.name}{file.path}", todo="run `pii-tracer resume`"
             )
         return data
 
@@ -160,9 +160,9 @@ class Rewriting(HdfsPart):
         rights = client.rights(file.path)
         if rights.listed or rights.policy:
             raise RunError(
-                "a file has an access list, attributes or a storage policy of its own, which a new file would lose",
+                "a file has its own access list, attributes or storage policy, which a new file would lose",
                 where=f"{client.name}{file.path}",
-                todo="take them off the file, then make a new plan",
+                todo="remove them from the file, then make a new plan",
             )
         return rights
 
@@ -179,9 +179,9 @@ class Rewriting(HdfsPart):
             same = whole(client, beside, made.size) == data and client.rights(beside) == rights
             if made.size != len(data) or not same:
                 raise RunError(
-                    "the file that was written is not the one that was sent, or has other rights",
+                    "the written file differs from the sent bytes, or has different rights",
                     where=f"{client.name}{file.path}",
-                    todo="let the user that `hdfs` names be a superuser, or look at the folder's default access list",
+                    todo="make the user in `hdfs` a superuser, or check the folder's default access list",
                 )
             refuse_another(client, file, client.status(file.path), self.ctx.marks)
             note = {**told, "mark": made.mark}

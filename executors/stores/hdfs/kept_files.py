@@ -87,7 +87,7 @@ class DeletingSnapshot(HdfsPart):
     def verify(self) -> Check:
         """The snapshot does not exist."""
         left = status_of(self._client, self.parameters.place.path) is not None
-        return Check(not left, ("the snapshot is still there",) if left else ())
+        return Check(not left, ("the snapshot still exists",) if left else ())
 
     def probe(self) -> Progress:
         """Whether it is gone."""
@@ -101,7 +101,7 @@ class DeletingSnapshot(HdfsPart):
         found = status_of(self._client, self.parameters.place.path)
         if found is not None and found.mark != self.parameters.mark:
             raise RunError(
-                "another snapshot of the same name was made after the plan; it was left as it is",
+                "after the plan, somebody created a different snapshot with the same name; the step did not delete it",
                 where=self.parameters.location,
                 todo="make a new plan",
             )

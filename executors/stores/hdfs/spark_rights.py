@@ -50,7 +50,7 @@ def refuse_without_rights(spark: SparkSession, *folders: str) -> None:
             raise RunError(
                 f"Spark may not write the table: {error.java_exception.getClass().getSimpleName()}",
                 where=folder,
-                todo="run as a user who may write there (HADOOP_USER_NAME, or a ticket), then `pii-tracer resume`",
+                todo="run as a user who may write there (HADOOP_USER_NAME, or a ticket), then run `pii-tracer resume`",
             ) from None
 
 
@@ -75,10 +75,12 @@ def refuse_without_ticket(ctx: ExecutionContext, plan: ErasurePlan) -> None:
             files.getFileStatus(path)
         except Py4JJavaError as error:
             raise RunError(
-                f"Spark does not get into HDFS: {error.java_exception.getClass().getSimpleName()}",
+                f"Spark cannot access HDFS: {error.java_exception.getClass().getSimpleName()}",
                 where=first,
-                todo="get Spark a ticket (`kinit`, or `spark.kerberos.keytab`), and set HADOOP_CONF_DIR to the folder"
-                " with the cluster's core-site.xml; then run the command again",
+                todo=(
+                    "create a Kerberos ticket for Spark (`kinit`, or `spark.kerberos.keytab`), and set "
+                    "HADOOP_CONF_DIR to the folder with the cluster's core-site.xml; then run the command again"
+                ),
             ) from None
 
 

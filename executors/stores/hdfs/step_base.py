@@ -82,15 +82,15 @@ def refuse_another(client: WebHdfs, file: FileRef, found: Status, marks: MarkKey
     same = file.is_at(found) and (written or _has_checksum(client, file, marks))
     if not same:
         raise RunError(
-            "somebody changed a file after the plan was made; it was left as it is",
+            "somebody changed a file after the plan was made; the step did not write it",
             where=f"{client.name}{file.path}",
             todo="stop the writer and make a new plan",
         )
     if written:
         raise RunError(
-            "somebody writes a file; it was left as it is",
+            "a process is writing a file; the step did not change the file",
             where=f"{client.name}{file.path}",
-            todo="end the writer (`hdfs debug recoverLease -path …` where it is gone), then make a new plan",
+            todo="stop the writer (`hdfs debug recoverLease -path …` if its process ended), then make a new plan",
         )
 
 

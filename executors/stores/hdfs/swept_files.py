@@ -24,7 +24,7 @@ class HdfsFiles:
 
     folder: HdfsPath
     title: ClassVar[str] = "HDFS"
-    todo: ClassVar[str] = "check the NameNode and what the user that `hdfs` names may do, then resume"
+    todo: ClassVar[str] = "check the NameNode and what the user that `hdfs` names may do, then run `pii-tracer resume`"
 
     def listed(self) -> tuple[list[Listed], list[ListedFolder]]:
         """All files, sorted, and all folders; nothing where there is no such folder.
@@ -66,7 +66,7 @@ class HdfsFiles:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             codes = [code for code in pool.map(self._deleted, paths) if code is not None and code != spared]
         if codes:
-            todo = "AccessControlException: let the user that `hdfs` names write there; then `pii-tracer resume`"
+            todo = "AccessControlException: allow the user in `hdfs` to write there, then run `pii-tracer resume`"
             raise undeleted(codes, counted(len(paths), "file"), str(self.folder), todo)
 
     def _deleted(self, path: str) -> str | None:

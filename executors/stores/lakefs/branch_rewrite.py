@@ -91,8 +91,8 @@ class Rewriting:
             lost = [item.path for item in planned.objects if item.path not in there]
             if left:
                 findings.append(
-                    f"the head of {planned.branch} still names"
-                    f" {counted(len(left), 'object that holds', 'objects that hold')} the person"
+                    f"the head of {planned.branch} still references "
+                    f"{counted(len(left), 'object that contains', 'objects that contain')} the person"
                 )
             if lost:
                 findings.append(f"{counted(len(lost), 'path is', 'paths are')} gone from {planned.branch}")
@@ -147,21 +147,21 @@ class Rewriting:
         data = self.client.read(self._repository, head, item.path)
         if data is None:
             raise RunError(
-                "an object at the head of a branch was collected",
+                "the garbage collector removed an object at the head of a branch",
                 where=branch,
                 todo="restore the object in the repository's storage, or plan again",
             )
         told = [item.path, *map(str, (stats.get("metadata") or {}).values())]
         if any(value in text for value in self.removal.strong for text in told):
             raise RunError(
-                "the name or the metadata of an object holds the person, and a rewrite keeps both",
+                "the name or the metadata of an object contains the person, and a rewrite keeps both",
                 where=branch,
-                todo="write it again under another name, delete the old one, then make a new plan",
+                todo="copy the object to a name without the value, delete the old object, then make a new plan",
             )
         kept = self.removal.kept(data)
         if kept.data is None:
             raise RunError(
-                "an object holds the person, and the match finds no row of theirs in it",
+                "an object contains the person, but the match finds no row of the person in it",
                 where=branch,
                 todo="erase the person in the object by hand; the tool did not change it",
             )
@@ -181,9 +181,9 @@ class Rewriting:
             stats = self.client.stat(self._repository, planned.branch, path)
             if stats is None or not self._ours(stats):
                 raise RunError(
-                    "the branch has uncommitted changes of others; they would be committed with the erasure",
+                    "the branch has uncommitted changes of other users, which the erasure would commit",
                     where=f"{self._repository}, branch {planned.branch}",
-                    todo="commit or reset them, then `pii-tracer resume`",
+                    todo="commit or reset these changes, then run `pii-tracer resume`",
                 )
         return staged
 
@@ -208,7 +208,7 @@ class Rewriting:
 
     def _changed(self, branch: str) -> RunError:
         return RunError(
-            "somebody changed an object after the plan was made; it was left as it is",
+            "somebody changed an object after the plan was made; the step did not write it",
             where=f"{self._repository}, branch {branch}",
             todo="stop the writer and make a new plan",
         )

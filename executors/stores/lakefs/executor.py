@@ -91,7 +91,7 @@ class LakefsExecutor:
         found = str(work.client.repository(work.parameters.repository).get("storage_namespace", "")).rstrip("/")
         if found != work.parameters.storage:
             raise RunError(
-                "the repository lies in another storage than the plan was made for",
+                "the storage of the repository differs from the plan",
                 where=work.parameters.repository,
                 todo="make the plan again",
             )
@@ -137,14 +137,14 @@ class LakefsExecutor:
             parameters = _MODELS[step.action].model_validate(step.parameters)
         except (KeyError, ValidationError):
             raise RunError(
-                "the step's parameters are not what this executor knows", where=step.id, todo="make the plan again"
+                "this executor does not support the step's parameters", where=step.id, todo="make the plan again"
             ) from None
         server = next((s for s in self._ctx.estate.lakefs if s.name == parameters.server), None)
         if server is None:
             raise RunError(
                 "the estate file does not declare the lakeFS server any more",
                 where=parameters.server,
-                todo="put it back",
+                todo="declare the server again",
             )
         return _Work(self._ctx, server, parameters)
 
@@ -234,16 +234,16 @@ class _Work:
             return Outcome(facts, waiting_until=max(until, min(now + LOOK_AGAIN, give_up)))
         if kept:
             what = (
-                f"{counted(len(kept), 'active commit keeps', 'active commits keep')} the"
-                f" objects alive: {', '.join(c[:12] for c in kept[:3])}"
+                f"{counted(len(kept), 'active commit references', 'active commits reference')} the objects: "
+                f"{', '.join(c[:12] for c in kept[:3])}"
             )
-            todo = "a branch or a tag was made from an old commit, or the rules changed: make a new plan"
+            todo = "make a new plan, because a branch or tag was created from an old commit, or the rules changed"
         else:
-            why = "what keeps them is unknown" if kept is None else "no active commit keeps them"
+            why = "the reason is unknown" if kept is None else "no active commit references them"
             what = f"{counted(len(left), 'object is', 'objects are')} still in the storage, and {why}"
             todo = (
-                f"{awaited.owner} runs lakeFS's garbage collection, and in a bucket with versions removes noncurrent"
-                " ones, too; then `pii-tracer resume`"
+                f"{awaited.owner}: run lakeFS's garbage collection, and remove noncurrent versions from a versioned "
+                "bucket; then run `pii-tracer resume`"
             )
         raise RunError(what, where=awaited.repository, todo=todo)
 
@@ -259,7 +259,7 @@ class _Work:
             if self.storage is None:
                 raise RunError(
                     "an object exists only in a storage that this run cannot access",
-                    todo="name `local_root` or `s3` in the estate file, then plan again",
+                    todo="set `local_root` or `s3` in the estate file, then plan again",
                 )
             return False
         return self.client.there(self.parameters.repository, item.ref, item.path)
@@ -303,13 +303,13 @@ def _collect(awaited: AwaitParameters) -> None:
         )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise RunError(
-            f"the collector's command did not run to its end: {type(error).__name__}",
+            f"the garbage collector's command was interrupted: {type(error).__name__}",
             where=awaited.repository,
-            todo=f"{awaited.owner} looks into it; then `pii-tracer resume`",
+            todo=f"ask {awaited.owner} to check the command; then run `pii-tracer resume`",
         ) from None
     if done.returncode:
         raise RunError(
-            f"the collector's command failed with exit code {done.returncode}",
+            f"the garbage collector's command failed with exit code {done.returncode}",
             where=awaited.repository,
-            todo=f"{awaited.owner} looks into its log; then `pii-tracer resume`",
+            todo=f"ask {awaited.owner} to check its log; then run `pii-tracer resume`",
         )

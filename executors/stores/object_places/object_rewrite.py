@@ -118,14 +118,14 @@ class Rewriting(ObjectPart):
         findings: set[str] = set()
         for ref in self.parameters.versions:
             if store.unfinished(ref.key, self.parameters.plan_id):
-                findings.add("a rewrite that was interrupted left a file behind")
+                findings.add("an interrupted rewrite left a temporary file")
             found = live_version(store, ref.key)
             if found is None or self._ours(store, written, found):
                 continue
             if found.version_id != ref.version_id:
-                findings.add("an object was changed by somebody else")
+                findings.add("a different process changed an object")
             elif removal.kept(self._read(store, found), ref.key).data is not None:
-                findings.add("an object still holds the person")
+                findings.add("an object still contains the person")
         return Check(not findings, tuple(sorted(findings)))
 
     def probe(self) -> Progress:
@@ -158,9 +158,9 @@ class Rewriting(ObjectPart):
             raise another(store, ref.key)
         if found.holds:
             raise RunError(
-                f"an object is under {' and '.join(found.holds)}; it was left as it is",
+                f"an object is under {' and '.join(found.holds)}; the step did not change it",
                 where=f"{store.name}/{ref.key}",
-                todo="let its owner release the hold, then `pii-tracer resume`",
+                todo="ask the owner to release the hold, then run `pii-tracer resume`",
             )
 
     def _one(
@@ -187,18 +187,21 @@ class Rewriting(ObjectPart):
             raise another(store, ref.key) from None
         if self._read(store, made) != kept.data:
             raise RunError(
-                "the object that was written is not the one that was sent",
+                "the written object differs from the sent bytes",
                 where=f"{store.name}/{ref.key}",
-                todo="compare the object with its old version, which may still exist, and restore that one if needed",
+                todo=(
+                    "compare the object with its old version, which may still exist, and restore the old version if "
+                    "needed"
+                ),
             )
         return note
 
     def _refuse_large(self, store: VersionedStore, version: StoredVersion) -> None:
         if version.size > MAX_OBJECT_BYTES:
             raise RunError(
-                f"the object has {version.size} bytes, more than a rewrite in memory may have",
+                f"the object has {version.size} bytes, more than the limit of a rewrite in memory",
                 where=f"{store.name}/{version.key}",
-                todo="let its job write smaller objects, then make a new plan",
+                todo="let the job write smaller objects, then make a new plan",
             )
 
     def _read(self, store: VersionedStore, version: StoredVersion) -> bytes:
@@ -206,5 +209,5 @@ class Rewriting(ObjectPart):
         where = f"{store.name}/{version.key}"
         data = VersionFile(store, version.key, version.size, version).whole()
         if len(data) != version.size:
-            raise RunError("the bytes of an object ended too early", where=where, todo="`pii-tracer resume`")
+            raise RunError("the bytes of an object ended too early", where=where, todo="run `pii-tracer resume`")
         return data

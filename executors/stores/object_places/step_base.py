@@ -98,7 +98,7 @@ def version_of(store: VersionedStore, ref: VersionName) -> StoredVersion | None:
 def another(store: VersionedStore, key: str) -> RunError:
     """The error for an object that is not the one that the plan read."""
     return RunError(
-        "somebody changed an object after the plan was made; it was left as it is",
+        "somebody changed an object after the plan was made; the step did not write it",
         where=f"{store.name}/{key}",
         todo="stop the writer and make a new plan",
     )

@@ -26,7 +26,7 @@ class ObjectFiles:
 
     folder: ObjectPath
     title: ClassVar[str] = "the object store"
-    todo: ClassVar[str] = "check the store and the account's permissions, then resume"
+    todo: ClassVar[str] = "check the store and the account's permissions, then run `pii-tracer resume`"
 
     def listed(self) -> tuple[list[Listed], list[ListedFolder]]:
         """All files, and what stands for folders.
@@ -58,7 +58,10 @@ class ObjectFiles:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             codes = [code for code in pool.map(self._deleted, paths) if code is not None]
         if codes:
-            todo = "grant the right to delete below the table, or have its hold released; then `pii-tracer resume`"
+            todo = (
+                "grant the right to delete objects of the table, or ask the owner to release the hold; then run "
+                "`pii-tracer resume`"
+            )
             raise undeleted(codes, counted(len(paths), "object"), str(self.folder), todo)
 
     def remove_folders(self, paths: Sequence[str]) -> None:

@@ -65,7 +65,10 @@ class ClearingVersions(ObjectPart):
                 f" deleted: {', '.join(sorted(set(refused)))}",
                 facts,
                 where=self.parameters.location,
-                todo="grant the right to delete versions, or have the hold released; then `pii-tracer resume`",
+                todo=(
+                    "grant the right to delete versions, or ask the owner to release the hold; then run `pii-tracer "
+                    "resume`"
+                ),
             )
         return Outcome(facts)
 

@@ -108,10 +108,10 @@ class DeletingVersions(ObjectPart):
         live = live_version(store, ref.key)
         if not self.parameters.without_object and live is None:
             raise RunError(
-                "an object was deleted after the plan was made; its old version has the only rows of other people, and"
-                " was kept",
+                "an object was deleted after the plan was made; only its old version has rows of other people, so "
+                "the step kept it",
                 where=f"{store.name}/{ref.key}",
-                todo="restore the object, or agree to the loss under `deletable`; then make a new plan",
+                todo="restore the object, or accept the loss with `deletable`; then make a new plan",
             )
         return live
 
@@ -120,9 +120,9 @@ class DeletingVersions(ObjectPart):
         """Raises `RunError` where the live object went with its old version, as some emulators have it."""
         if live is not None and live_version(store, ref.key) is None:
             raise RunError(
-                "an object is gone after the deletion of its old version; no further one was deleted",
+                "an object disappeared after the deletion of its old version; the step deleted no other version",
                 where=f"{store.name}/{ref.key}",
-                todo="restore the object, and look at the store: it does not do what was asked",
+                todo="restore the object, and check the store, which does not behave as its interface requires",
             )
 
 
@@ -143,12 +143,12 @@ class AwaitingPurge(ObjectPart):
         facts |= {_BEGAN: (self._began() or self.ctx.now()).isoformat()}
         if not kept:
             return Outcome(facts)
-        return Outcome(facts, self._until(kept), "the store keeps deleted bytes until then")
+        return Outcome(facts, self._until(kept), "the store retains deleted bytes until that time")
 
     def verify(self) -> Check:
         """None of the versions is kept as a deleted one."""
         kept = self._kept()
-        day = max((v.gone_on or "a day that the store does not name" for v in kept), default="")
+        day = max((v.gone_on or "a day that the store does not report" for v in kept), default="")
         return Check.none_left(len(kept), "deleted version is", "deleted versions are", f"kept until {day}")
 
     def probe(self) -> Progress:

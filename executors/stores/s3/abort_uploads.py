@@ -31,7 +31,7 @@ from pii_tracer.run.executor_protocol import (
 )
 
 _ROUNDS = 3
-_BUSY = "a part came after the plan was made: somebody still uploads"
+_BUSY = "a part was added after the plan was made: an upload is still running"
 
 
 @dataclass
@@ -63,7 +63,7 @@ class AbortingUploads(S3Part[AbortParameters]):
             there = [u for u in self._existing() if u.upload_id not in done.refused.keys() | done.idle_at.keys()]
             if not there:
                 break
-        left = {upload.upload_id: "parts keep coming" for upload in there} | done.refused
+        left = {upload.upload_id: "the upload still receives parts" for upload in there} | done.refused
         facts: dict[str, Any] = {
             "aborted": [u.model_dump() for u in done.aborted if u.upload_id not in left],
             "already_gone": gone,
@@ -77,7 +77,10 @@ class AbortingUploads(S3Part[AbortParameters]):
                 f" {', '.join(sorted(set(left.values())))}",
                 facts,
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
-                todo="let the writer finish and make a new plan, or grant s3:AbortMultipartUpload, then resume",
+                todo=(
+                    "wait until the writer finishes, then make a new plan. Or grant s3:AbortMultipartUpload, then "
+                    "run `pii-tracer resume`"
+                ),
             )
         return Outcome(facts, waiting_until=min(done.idle_at.values(), default=None))
 

@@ -115,8 +115,10 @@ class ClearingVersions(S3Part[ClearParameters]):
                 f" {', '.join(sorted({*done.refused.values(), *held}))}",
                 facts,
                 where=self._where,
-                todo="AccessDenied: grant s3:DeleteObjectVersion, or wait for the Object Lock; legal hold: its owner"
-                " releases it; then `pii-tracer resume`",
+                todo=(
+                    "for AccessDenied, grant s3:DeleteObjectVersion, or wait until the Object Lock ends; for a legal "
+                    "hold, ask its owner to release it; then run `pii-tracer resume`"
+                ),
             )
         return Outcome(facts, waiting_until=min(dates, default=None))
 

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 
 from pii_tracer.lake.inventory import ObjectVersion
 
-BEHIND = "a version behind its delete marker is still there: without the marker the deleted object would be live again"
+BEHIND = (
+    "an old version still exists below its delete marker: without the marker, the deleted object would be live again"
+)
 
 
 def hiding(markers: Iterable[ObjectVersion], staying: Iterable[ObjectVersion]) -> list[ObjectVersion]:

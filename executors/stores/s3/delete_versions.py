@@ -42,7 +42,7 @@ from pii_tracer.run.executor_protocol import (
     Progress,
 )
 
-_BROUGHT_BACK = "drift: somebody wrote the object again after the plan was made, which deletes its old versions"
+_BROUGHT_BACK = "drift: somebody wrote the object again after the plan was made; the plan would delete its old versions"
 
 
 @dataclass
@@ -82,7 +82,9 @@ class VersionDeleter(S3Part[DeleteParameters]):
             try:
                 self._guard(key, current.get(key), listed, found)
             except RunError as error:
-                found.held[key] = f"the current version was not shown to be free of the person: {error.what}"
+                found.held[key] = (
+                    f"the step did not verify that the current version is free of the person: {error.what}"
+                )
         for key in self.parameters.never_latest_of:
             now = current.get(key)
             if now is not None and not now.delete_marker and (key, now.version_id) in waiting:
@@ -139,9 +141,11 @@ class VersionDeleter(S3Part[DeleteParameters]):
                 f" {counted(len(held), 'object')} held back: {reasons}",
                 facts,
                 where=f"s3://{self.parameters.bucket}",
-                todo="AccessDenied: check the permission and Object Lock. Legal hold: its owner releases it."
-                " Held back: finish the rewrite or the replication first, or have the versions behind a marker deleted."
-                " Written again: make a new plan, which rewrites what is there.",
+                todo=(
+                    "check the permission and the Object Lock (AccessDenied). Ask the owner to release a legal hold. "
+                    "If objects are held back, finish the rewrite or the replication first, or delete the versions "
+                    "below a marker. If an object was written again, make a new plan."
+                ),
             )
         return Outcome(facts, waiting_until=min(dates) if dates else None)
 
@@ -224,9 +228,9 @@ class VersionDeleter(S3Part[DeleteParameters]):
     def _guard(self, key: str, current: ObjectVersion | None, listed: set[Place], found: Review) -> None:
         """Decide on a key whose current version must outlive the step."""
         if current is None:
-            found.held[key] = "no version is the current one"
+            found.held[key] = "no version is the current version"
         elif current.delete_marker:
-            found.held[key] = "the object is deleted, its rewritten version is not there"
+            found.held[key] = "the object is deleted, and its rewritten version does not exist"
         else:
             place = (key, current.version_id)
             plan_id = self.parameters.plan_id
@@ -241,7 +245,7 @@ class VersionDeleter(S3Part[DeleteParameters]):
             elif self._free_of_person(current):
                 found.spared.append(place)
             else:
-                found.held[key] = "the current version was not shown to be free of the person"
+                found.held[key] = "the step did not verify that the current version is free of the person"
                 if now is not None and self.parameters.format is not None and self._sleeps(now):
                     found.asleep.append(current)
 

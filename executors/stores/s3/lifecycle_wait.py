@@ -52,7 +52,7 @@ class AwaitingExpiry(S3Part[ExpiryParameters]):
             raise RunError(
                 "the lifecycle rules changed: they no longer remove these versions in the planned time",
                 where=f"s3://{parameters.bucket}/{parameters.prefix}",
-                todo="bring the rules back, or make a new plan that deletes the versions",
+                todo="restore the rules, or make a new plan that deletes the versions",
             )
 
     def run(self) -> Outcome:
@@ -68,8 +68,8 @@ class AwaitingExpiry(S3Part[ExpiryParameters]):
         now = self.ctx.now()
         if now >= self.parameters.give_up:
             raise RunError(
-                f"{counted(left, 'version is', 'versions are')} still there, though"
-                " the lifecycle rules should have removed them",
+                f"{counted(left, 'version is', 'versions are')} not removed, although the lifecycle rules should have "
+                "removed them",
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
                 todo="correct the bucket's lifecycle rules, or plan again: a new plan can delete the versions",
             )

@@ -228,9 +228,9 @@ def _part(
     own = way.of(body)
     if not way.same(own, found):
         raise RunError(
-            "S3 copied other bytes than those of the version that was read; the object was left as it is",
+            "S3 copied bytes that differ from the version that was read; the object was left as it is",
             where=f"s3://{which['Bucket']}/{which['Key']}",
-            todo="`pii-tracer resume`; if it fails again, look at the object by hand",
+            todo="run `pii-tracer resume`; if the step fails again, check the object by hand",
         )
     return {"PartNumber": number, "ETag": found["ETag"]} | way.entry(own)
 

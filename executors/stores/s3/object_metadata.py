@@ -45,15 +45,15 @@ class Beside:
         seen = self.finder.beside(answer, tags, self.others)
         if seen.held:
             raise RunError(
-                "metadata, a header or a tag of the object holds the person",
+                "metadata, a header or a tag of the object contains the person",
                 where=where,
-                todo="copy the object onto itself without it, then make a new plan",
+                todo="copy the object onto itself without this value, then make a new plan",
             )
         if seen.unread:
             raise RunError(
-                f"beside its bytes: {seen.unread[0]}",
+                f"in its metadata, headers or tags: {seen.unread[0]}",
                 where=where,
-                todo="check its metadata, headers and tags by hand, then `pii-tracer resume`",
+                todo="check the object's metadata, headers and tags by hand, then run `pii-tracer resume`",
             )
         return tags
 
@@ -76,9 +76,12 @@ class Beside:
             raise refused("GetObjectAcl", error, self.bucket, key) from None
         if any(not _owners(grant["Grantee"], found.get("Owner", {})) for grant in found.get("Grants", ())):
             raise RunError(
-                "the object's access list grants others something, which a rewritten object would lose",
+                "the object's access list has grants to other accounts, which a rewritten object would lose",
                 where=where,
-                todo="let the bucket's policy grant it and take it from the list, then `pii-tracer resume`",
+                todo=(
+                    "add these grants to the bucket's policy, remove them from the access list, then run `pii-tracer "
+                    "resume`"
+                ),
             )
 
 

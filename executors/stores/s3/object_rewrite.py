@@ -95,7 +95,7 @@ class Rewriting(S3Part[RewriteParameters]):
                 f"{len(failed)} of {counted(len(self.parameters.objects), 'object')} could not be rewritten: {reasons}",
                 facts,
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
-                todo="remove the reasons that the journal names, then `pii-tracer resume`",
+                todo="fix the errors listed in the journal, then run `pii-tracer resume`",
             )
         return Outcome(facts, waiting_until=again)
 
@@ -109,7 +109,7 @@ class Rewriting(S3Part[RewriteParameters]):
             if current is None or self._written(current):
                 continue
             if not _is_planned(current, item, self.ctx.marks):
-                findings.add("an object was changed by somebody else")
+                findings.add("a different process changed an object")
                 continue
             try:
                 kept, answer = self._dropped(compared, item)
@@ -118,7 +118,7 @@ class Rewriting(S3Part[RewriteParameters]):
                 findings.add(f"an object could not be read: {error.what}")
                 continue
             if kept.data is not None:
-                findings.add("an object still holds the person")
+                findings.add("an object still contains the person")
         return Check(not findings, tuple(sorted(findings)))
 
     def probe(self) -> Progress:
@@ -135,9 +135,9 @@ class Rewriting(S3Part[RewriteParameters]):
         removal = RowRemoval.of(self.ctx, self.copy, match, parameters.format)
         if any(value in item.key for value in removal.strong for item in parameters.objects):
             raise RunError(
-                "the name of an object holds the person, and a rewrite keeps names",
+                "the name of an object contains the person, and a rewrite keeps names",
                 where=f"s3://{parameters.bucket}/{parameters.prefix}",
-                todo="copy it under another name, then make a new plan",
+                todo="copy the object to a name without the value, delete the old object, then make a new plan",
             )
         others = frozenset(self.copy.other_keys) if self.copy else frozenset[str]()
         sets = {term.key_set: self.ctx.keyring.key_set(term.key_set) for term in removal.match.terms}
@@ -151,7 +151,7 @@ class Rewriting(S3Part[RewriteParameters]):
         except PartlyDone as error:
             facts["restored_again"] = error.facts
             failed += [
-                item | {"reason": f"its restore was refused: {item['reason']}"} for item in error.facts["failed"]
+                item | {"reason": f"its restore was rejected: {item['reason']}"} for item in error.facts["failed"]
             ]
             return self.ctx.now()
         facts["restored_again"] = outcome.facts

@@ -40,12 +40,14 @@ class AwaitingReplica(S3Part[AwaitParameters]):
         if failed and not coming:
             facts["failed"] = [{"key": key, "reason": reason} for key, reason in sorted(failed.items())]
             raise PartlyDone(
-                f"{len(failed)} of {counted(keys, 'object')} will not arrive:"
-                f" {', '.join(sorted(set(failed.values())))}",
+                f"{len(failed)} of {counted(keys, 'object')} will not be replicated: "
+                f"{', '.join(sorted(set(failed.values())))}",
                 facts,
                 where=f"s3://{self.parameters.origin_bucket} to s3://{self.parameters.bucket}",
-                todo="repair the rule or replicate the objects with S3 Batch Replication, then `pii-tracer resume`;"
-                " what somebody deleted or changed at the origin needs a new plan",
+                todo=(
+                    "repair the rule, or replicate the objects with S3 Batch Replication, then run `pii-tracer "
+                    "resume`. If somebody deleted or changed objects at the origin, make a new plan"
+                ),
             )
         return Outcome(facts, waiting_until=self.ctx.now() + _LOOK_AGAIN if coming else None)
 
@@ -85,8 +87,8 @@ class AwaitingReplica(S3Part[AwaitParameters]):
 
 _HOPELESS: dict[str | None, str] = {
     "FAILED": "S3 failed to replicate the rewritten object",
-    "REPLICA": "the origin is a replica itself, and S3 does not replicate replicas again",
-    "COMPLETED": "S3 says the rewritten object was replicated, and the replica is another object",
+    "REPLICA": "the origin is a replica, and S3 does not replicate replicas",
+    "COMPLETED": "S3 reports that the rewritten object was replicated, but the replica is a different object",
     None: "no replication rule applies to the rewritten object",
 }
 """https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-status.html"""

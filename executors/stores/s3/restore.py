@@ -72,7 +72,7 @@ class Restoring(S3Part[RestoreParameters]):
                 f" {', '.join(sorted({item['reason'] for item in failed}))}",
                 facts,
                 where=f"s3://{self.parameters.bucket}",
-                todo="grant s3:RestoreObject, or wait where S3 asks to slow down, then `pii-tracer resume`",
+                todo="grant s3:RestoreObject, or wait where S3 asks to slow down, then run `pii-tracer resume`",
             )
         if not ongoing:
             return Outcome(facts)

@@ -265,7 +265,7 @@ def read(client: S3Client, bucket: str, key: str, version_id: str) -> tuple[byte
         with closing(answer["Body"]) as body:
             if answer["ContentLength"] > MAX_OBJECT_BYTES:
                 raise RunError(
-                    f"the object has {answer['ContentLength']} bytes, more than a rewrite in memory may have",
+                    f"the object has {answer['ContentLength']} bytes, more than the limit of a rewrite in memory",
                     where=f"s3://{bucket}/{key}",
                     todo="split the object, or waive this archive",
                 )
@@ -370,15 +370,15 @@ def refused(operation: str, error: Exception, bucket: str, key: str) -> RunError
     code = error_code(error)
     todo = {
         "AccessDenied": f"grant the run's role {operation} on this object, or wait until its Object Lock ends",
-        "InvalidObjectState": "run the restore step again: the restored copy is not there or has lapsed",
-    }.get(code, "run `pii-tracer resume` once S3 answers")
+        "InvalidObjectState": "run the restore step again, because the restored copy does not exist or has expired",
+    }.get(code, "run `pii-tracer resume` when S3 answers again")
     return RunError(f"{operation} failed: {code}", where=f"s3://{bucket}/{key}", todo=todo)
 
 
 def overwritten(bucket: str, key: str) -> RunError:
     """Somebody else wrote or deleted the object after the plan was made."""
     return RunError(
-        "somebody changed the object after the plan was made; it was left as it is",
+        "somebody changed the object after the plan was made; the step did not change it",
         where=f"s3://{bucket}/{key}",
         todo="stop the writer and make a new plan",
     )

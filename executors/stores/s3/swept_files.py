@@ -26,7 +26,7 @@ class S3Files:
 
     folder: S3Path
     title: ClassVar[str] = "S3"
-    todo: ClassVar[str] = "check the bucket and the account's permissions, then resume"
+    todo: ClassVar[str] = "check the bucket and the account's permissions, then run `pii-tracer resume`"
 
     def listed(self) -> tuple[list[Listed], list[ListedFolder]]:
         """All files, and what stands for folders."""
@@ -55,7 +55,7 @@ class S3Files:
         keys = [(path.removeprefix(front), CURRENT) for path in paths]
         refused, _ = Batches(self.folder.client, self.folder.location.bucket).delete(keys)
         if refused:
-            todo = "AccessDenied: grant s3:DeleteObject below the table; then `pii-tracer resume`"
+            todo = "AccessDenied: grant s3:DeleteObject for the table's folder, then run `pii-tracer resume`"
             raise undeleted(refused.values(), counted(len(keys), "object"), str(self.folder), todo)
 
     def remove_folders(self, paths: Sequence[str]) -> None:

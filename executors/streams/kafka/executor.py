@@ -248,7 +248,7 @@ def _live(work: TopicWork) -> set[Slot]:
     live: set[Slot] = set()
     for record, person in work.records(committed=True):
         if record.key is None:
-            raise RunError("a record has no key, so no tombstone reaches it", where=work.where, todo="plan again")
+            raise RunError("a record has no key, so no tombstone can delete it", where=work.where, todo="plan again")
         (live.add if person and record.value is not None else live.discard)((record.partition, record.key))
     return live
 
@@ -284,7 +284,7 @@ def _entomb(work: TopicWork, slots: Collection[Slot]) -> None:
         raise RunError(
             f"{counted(len(failed) + left, 'tombstone was', 'tombstones were')} not accepted: {codes}",
             where=work.where,
-            todo="check the brokers and the client's right to write, then `pii-tracer resume`",
+            todo="check the brokers and the client's right to write, then run `pii-tracer resume`",
         )
 
 
@@ -305,7 +305,7 @@ def _left(work: TopicWork, known: set[Slot]) -> dict[Slot, Record]:
         (live.add if person and record.value is not None else live.discard)(slot)
     if live and _live(work):
         raise RunError(
-            "the person was written to the topic again after the tombstones",
+            "records of the person were written to the topic after the tombstones",
             where=work.where,
             todo="stop its producers, then make a new plan",
         )

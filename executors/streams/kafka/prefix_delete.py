@@ -88,7 +88,7 @@ class PrefixCutter:
         """Partitions that begin before the person's last record of planning."""
         starts = [first for first, _ in self._work.state().offsets]
         return [
-            f"partition {partition} still begins before offset {offset}"
+            f"partition {partition} still starts before offset {offset}"
             for partition, offset in sorted(self._parameters.until.items())
             if starts[partition] < offset
         ]
@@ -109,15 +109,17 @@ class PrefixCutter:
                 held.add(record.partition)
         if beyond := sorted(held - set(self._parameters.until)):
             raise RunError(
-                f"the person was written to a partition that the plan does not cut: {', '.join(map(str, beyond))}",
+                "records of the person were written to a partition in which the plan deletes nothing: "
+                f"{', '.join(map(str, beyond))}",
                 where=self._work.where,
-                todo="stop what writes the person, then make a new plan",
+                todo="stop the producers of these records, then make a new plan",
             )
         if ahead := sorted(p for p in held if newest[p] > time.time() * 1000):
             raise RunError(
-                f"partition {ahead[0]} has a record from the future, which keeps its segment from being rolled",
+                f"partition {ahead[0]} has a record with a future time stamp, which prevents Kafka from rolling its "
+                "segment",
                 where=self._work.where,
-                todo="resume when its time has come, or take `prefix` out of the estate file and plan again",
+                todo="run `pii-tracer resume` after that time, or remove `prefix` from the estate file and plan again",
             )
         return tuple(sorted(held))
 
@@ -180,9 +182,9 @@ class PrefixCutter:
         finally:
             work.restore(self._parameters, only=(_ROLLING,))
         raise RunError(
-            "a segment could not be rolled: no marker came into its partition",
+            "a segment could not be rolled, because the step could not write a marker to its partition",
             where=work.where,
-            todo="check the brokers and the client's right to write transactions, then `pii-tracer resume`",
+            todo="check the brokers and the client's right to write transactions, then run `pii-tracer resume`",
         )
 
     def _mark(self, partitions: Collection[int]) -> None:
@@ -214,9 +216,10 @@ class PrefixCutter:
                 going[record.partition, person] += 1
                 if person and record.offset >= before[record.partition]:
                     raise RunError(
-                        f"the person was written to partition {record.partition} while segments were rolled",
+                        f"records of the person were written to partition {record.partition} while the step rolled "
+                        "segments",
                         where=self._work.where,
-                        todo="stop what writes the person, then `pii-tracer resume`",
+                        todo="stop the producers of these records, then run `pii-tracer resume`",
                     )
         cuts = [
             Cut(partition=p, first=firsts[p], end=end, persons=going[p, True], others=going[p, False])
@@ -231,9 +234,10 @@ class PrefixCutter:
             first = result(future, "records cannot be deleted").low_watermark
             if first < ends[place.partition]:
                 raise RunError(
-                    f"partition {place.partition} begins at offset {first} after the deletion, before what was cut",
+                    f"partition {place.partition} starts at offset {first} after the deletion, which is before the "
+                    "planned offset",
                     where=self._work.where,
-                    todo="check that all replicas are in sync, then `pii-tracer resume`",
+                    todo="check that all replicas are in sync, then run `pii-tracer resume`",
                 )
 
     def _emptied(self, seconds: float) -> dict[int, list[int]]:

@@ -147,10 +147,10 @@ class Rewriter:
     def verify(self) -> Check:
         """The new topic is there with its settings and without the person, the copy aside is gone."""
         if self.phase() is not Phase.DONE:
-            return Check(False, ("the topic is only partly written again",))
+            return Check(False, ("the topic is only partly rewritten",))
         findings = []
         if self._own_settings() != self._parameters.overrides:
-            findings.append("settings are not those of the old topic")
+            findings.append("the settings differ from the old topic")
         if any(True for _ in self._work.of_person()):
             findings.append("records of the person can be read")
         return Check(not findings, tuple(findings))
@@ -181,9 +181,9 @@ class Rewriter:
         for topic in sorted(self._topics() - {self._aside}):
             if topic.startswith(self._copies):
                 raise RunError(
-                    "another run's copy of the topic is there: that run did not end",
+                    "the topic still has a copy from a different run, which did not end",
                     where=topic,
-                    todo="resume it; if it never deleted the topic, deleting the copy does as well",
+                    todo="resume that run. If it did not delete the topic, you can delete the copy instead",
                 )
 
     def _copy_aside(self) -> dict[str, Any]:
@@ -243,7 +243,10 @@ class Rewriter:
                     raise RunError(
                         "somebody wrote to the new topic before it was complete",
                         where=self._work.where,
-                        todo="stop its producers, and see that their records are sent again: delete the new topic",
+                        todo=(
+                            "stop the topic's producers, delete the new topic, and check that the producers send "
+                            "their records again"
+                        ),
                     )
 
     def _restore(self) -> None:
@@ -274,7 +277,7 @@ class Rewriter:
         config = {**self._parameters.overrides, **{name: value for name, value in _LIFTED.items() if name in known}}
         new = NewTopic(topic, self._parameters.partitions, self._parameters.replicas, config=config)
         futures = self._work.admin.create_topics([new], request_timeout=TIMEOUT)
-        result(futures[topic], f"the topic {topic} cannot be made")
+        result(futures[topic], f"the topic {topic} cannot be created")
         self._await(topic, there=True)
 
     def _delete(self, topic: str) -> None:
@@ -286,7 +289,7 @@ class Rewriter:
         until = time.monotonic() + _SEEN_WITHIN
         while (topic in self._topics()) is not there:
             if time.monotonic() > until:
-                raise RunError(f"the brokers do not settle on topic {topic}", todo="`pii-tracer resume` goes on")
+                raise RunError(f"the brokers do not agree on topic {topic}", todo="run `pii-tracer resume`")
             time.sleep(0.2)
 
     def _produce(self, topic: str, records: Iterable[Record]) -> None:
@@ -299,15 +302,17 @@ class Rewriter:
 
         for record in records:
             if record.timestamp <= 0:
-                raise RunError("a record has no timestamp to keep", where=self._work.where, todo="waive the topic")
+                raise RunError(
+                    "a record has no timestamp to keep", where=self._work.where, todo="waive the gap of the topic"
+                )
             while not sent(producer, topic, record, told):
                 producer.poll(0.5)
             producer.poll(0)
         if producer.flush(_FLUSH) or failed:
             raise RunError(
-                f"records were not taken: {', '.join(sorted(set(failed))) or 'no answer'}",
+                f"the broker rejected records: {', '.join(sorted(set(failed))) or 'no answer'}",
                 where=self._work.where,
-                todo="check the brokers and the client's right to write, then `pii-tracer resume`",
+                todo="check the brokers and the client's right to write, then run `pii-tracer resume`",
             )
 
     def _compare(self, expected: Iterable[Record], found: Iterable[Record]) -> int:
@@ -319,7 +324,9 @@ class Rewriter:
         count = 0
         for one, other in zip_longest(expected, found):
             if one is None or other is None or content(one) != content(other):
-                raise RunError("a copy of the topic differs from it", where=self._work.where, todo="stop its producers")
+                raise RunError(
+                    "the copy of the topic differs from the topic", where=self._work.where, todo="stop its producers"
+                )
             count += 1
         return count
 
@@ -341,7 +348,9 @@ class Rewriter:
             committed = self._work.committed(name, topic)
             if reads or (committed and group.state not in (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD)):
                 raise RunError(
-                    "a consumer group of the topic is active", where=self._work.where, todo="stop it, then resume"
+                    "a consumer group of the topic is active",
+                    where=self._work.where,
+                    todo="stop the consumer group, then run `pii-tracer resume`",
                 )
             if committed:
                 found.append(name)
@@ -367,6 +376,6 @@ class Rewriter:
                 raise RunError(
                     f"a consumer group's offsets cannot be moved: {', '.join(refused)}",
                     where=self._work.where,
-                    todo="check the brokers, then `pii-tracer resume`",
+                    todo="check the brokers, then run `pii-tracer resume`",
                 )
             time.sleep(0.2)

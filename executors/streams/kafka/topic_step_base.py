@@ -207,7 +207,9 @@ class TopicWork:
         """
         match = self.copy.match if self.copy else None
         if self.copy is None or match is None or not match.terms:
-            raise RunError("the plan does not say how records are found here", todo="make the plan again")
+            raise RunError(
+                "the plan does not name the fields that find the records of this topic", todo="make the plan again"
+            )
         names = {term.key_set for term in match.terms}
         values = {n: frozenset(v for _, v in self.ctx.keyring.key_set(n).values) for n in names}
         if not all(values.values()):
@@ -232,7 +234,7 @@ class TopicWork:
         """Raise `RunError` when the topic is not the one that was planned for: made again, or with more partitions."""
         state = self.state()
         if state.topic_id != self.parameters.topic_id:
-            raise RunError("the topic was made again since the plan", where=self.where, todo="make a new plan")
+            raise RunError("the topic was recreated after the plan was made", where=self.where, todo="make a new plan")
         if len(state.offsets) != self.parameters.partitions:
             raise RunError("the topic has more partitions than planned", where=self.where, todo="make a new plan")
         _ = self.matcher
@@ -251,7 +253,7 @@ class TopicWork:
                 raise RunError(
                     f"a record cannot be identified: {error}",
                     where=f"{self.where}, partition {record.partition}, offset {record.offset}",
-                    todo="correct the topic's declaration in the estate file, or its records, and plan again",
+                    todo="correct the topic's declaration in the estate file, or its records, then plan again",
                 ) from None
 
     def of_person(self) -> Iterator[Record]:
@@ -277,9 +279,9 @@ class TopicWork:
         """
         for partition, offset in self.undecided(wait=True).items():
             raise RunError(
-                f"an open transaction holds back records from offset {offset} of partition {partition}",
+                f"an open transaction hides records from offset {offset} of partition {partition}",
                 where=self.where,
-                todo="end or abort it (kafka-transactions.sh abort), then `pii-tracer resume`",
+                todo="end or abort the transaction (kafka-transactions.sh abort), then run `pii-tracer resume`",
             )
 
     def undecided(self, *, wait: bool = False) -> dict[int, int]:
@@ -355,7 +357,7 @@ def away(absent: Mapping[int, Collection[int]]) -> Hindrance:
 
 def unread(behind: Sequence[str]) -> Hindrance:
     """Consumer groups that are waited for."""
-    words = f"not read by {', '.join(behind)}: what is deleted before they read it is lost to them"
+    words = f"not read by {', '.join(behind)}: these groups would lose records that are deleted before they read them"
     return Hindrance({"groups_behind": list(behind)}, words)
 
 
@@ -370,7 +372,7 @@ def guarded(act: Callable[[], T]) -> T:
     except KafkaException as error:
         raise RunError(
             f"Kafka refused: {code_of(error)}",
-            todo="check the brokers and the client's rights, then `pii-tracer resume`",
+            todo="check the brokers and the client's rights, then run `pii-tracer resume`",
         ) from None
     except EstateError as error:
         raise RunError(error.what, where=error.where, todo=error.todo) from None

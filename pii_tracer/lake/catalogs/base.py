@@ -201,7 +201,7 @@ class TableCatalog:
     default_format: ClassVar[Format | None] = None
     swept: ClassVar[bool] = False
     text_remedy: ClassVar[str] = ""
-    no_swap: ClassVar[str | None] = "no way is known to replace the metadata file of its tables by compare-and-swap"
+    no_swap: ClassVar[str | None] = "the tool cannot replace the metadata files of its tables by compare-and-swap"
 
     def can(self, capability: Capability) -> bool:
         """Whether catalogs of this type have something."""

@@ -45,7 +45,7 @@ def located(estate: Estate, named: FilePlace, inside: Callable[[Path], bool]) ->
     if not inside(place):
         return _outside(named)
     if named.whole and not place.exists():
-        reason = f"{named.title} does not exist: correct its entry in the catalog, or mount the place"
+        reason = f"{named.title} does not exist: correct the entry in the catalog, or mount the place"
         return gap(None, GapKind.MISSING_TABLE, reason, str(place))
     return None
 
@@ -76,7 +76,7 @@ def _left(
         EstateError: it cannot be listed.
     """
     if not held:
-        reason = f"{named.title} lies in an object store and was not looked into: name the place under `object_stores`"
+        reason = f"{named.title} is in an object store and was not searched: add the place under `object_stores`"
         yield gap(place.dataset, GapKind.OUTSIDE_ROOTS, reason, str(place))
         return
     inside, folders = {at.key for at in held}, {key for at in held for key in (at.key, *_folders_around(at.key))}
@@ -90,8 +90,8 @@ def _left(
     )
     if left:
         reason = (
-            f"{counted(len(left), 'object')} of {named.title} {'is' if len(left) == 1 else 'are'} in no place of"
-            " `object_stores`, and nobody looked into them: name their folders there"
+            f"{counted(len(left), 'object')} of {named.title} {'is' if len(left) == 1 else 'are'} in no place of "
+            "`object_stores`, and not searched: add their folders under `object_stores`"
         )
         yield gap(place.dataset, GapKind.OUTSIDE_ROOTS, reason, str(place), listed=left)
 
@@ -112,10 +112,10 @@ def _folders_around(key: str) -> Iterator[str]:
 
 def _unplaced(named: FilePlace, error: EstateError) -> InventoryGap:
     shown = named.place if error.where != UNTOLD else UNTOLD
-    return gap(None, GapKind.REMOTE_TABLE, f"{named.title} was not looked into: {error.what}", shown)
+    return gap(None, GapKind.REMOTE_TABLE, f"{named.title} was not searched: {error.what}", shown)
 
 
 def _outside(named: FilePlace) -> InventoryGap:
     what = "" if named.whole else ": files there outside every table and volume are unknown"
-    reason = f"{named.title} lies outside the estate's roots and was not looked into{what}. Add it to `roots`"
+    reason = f"{named.title} is outside of the estate's roots and was not searched{what}. Add it to `roots`"
     return gap(None, GapKind.OUTSIDE_ROOTS, reason, named.place)

@@ -224,12 +224,12 @@ def _squeezed(text: str) -> str:
 
 
 def _gap(apart: PartitionsApart, left: int, *, complete: bool) -> InventoryGap:
-    unknown = "" if complete else ". A metastore did not list all of its tables and partitions: correct that first"
+    unknown = "" if complete else ". A metastore did not list all its tables and partitions: fix that first"
     reason = (
-        f"outside the table's folder, and not erased with it: {left} of {counted(apart.partitions, 'partition')}; those"
-        f" below `roots` count as folders of their own. Move them into the table's folder ({apart.move}). Or move each"
-        " into a folder of its own whose name has no key and that no other table or archive names. Or declare each as a"
-        f" table, and waive this{unknown}"
+        f"{left} of {counted(apart.partitions, 'partition')} are outside of the table's folder, so the plan does not "
+        "erase them with the table. Partitions below `roots` are treated as separate folders. Move the partitions "
+        f"into the table's folder ({apart.move}). Or move each into a separate folder whose name contains no key, and "
+        f"that no table or archive uses. Or declare each as a table, and waive this gap{unknown}"
     )
     return gap(None, GapKind.EXTERNAL_FILES, reason, apart.evidence)
 

@@ -128,7 +128,7 @@ class Registry:
         return TextPlaces(tables=tables if any(tables.values()) else {}, unknown=unknown)
 
 
-_UNTOLD = "it is unknown how the files of the catalog's table {} are read, so values in them may look otherwise"
+_UNTOLD = "nobody knows how readers decode the files of the catalog's table {}, so its values may have a different form"
 
 
 class _Table(Protocol[_At]):
@@ -213,7 +213,8 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
             else:
                 if entry.name is None:
                     reason = (
-                        "a part of the table's name holds a dot, which looks like the end of a namespace: rename it"
+                        "a part of the table's name contains a dot, which looks like the end of a namespace: rename "
+                        "the table"
                     )
                     gaps.append(gap(None, GapKind.UNNAMEABLE_TABLE, reason, str(placed.location)))
                 _add(found, gaps, placed)
@@ -250,9 +251,7 @@ def read_registry(estate: Estate, base: Path, inside: Callable[[Path], bool]) ->
     )
 
 
-_MISREAD = (
-    "{} read the same files as different text: it is unknown which rows are there. Drop all registrations but one"
-)
+_MISREAD = "{} read the same files as different text, so the rows are unknown. Drop all registrations except one"
 
 
 def _misread_gap(place: str, dataset: DatasetId | None, names: str) -> InventoryGap:
@@ -323,8 +322,8 @@ def _two_keys(location: Path, group: list[tuple[CatalogEntry, PlacedHead]]) -> l
         gap(
             None,
             GapKind.REGISTERED_TWICE,
-            f"on {ref} the table has more than one key ({', '.join(sorted(names))}): erasing it by one breaks it under"
-            " the other; drop all but one",
+            f"on {ref} the table has more than one key ({', '.join(sorted(names))}): an erasure under one key breaks "
+            "the table under the others; drop all keys except one",
             str(location),
         )
         for ref, names in sorted(keys.items())
@@ -342,7 +341,8 @@ def _former(places: tuple[str, ...], inside: Callable[[Path], bool]) -> list[Inv
             beyond = True
         if beyond:
             reason = (
-                "a table that only old commits of its catalog name lies outside the estate's roots and was not read"
+                "a table that only old commits of its catalog reference is outside of the estate's roots, and was "
+                "not read"
             )
             found.append(gap(None, GapKind.OUTSIDE_ROOTS, reason, text))
     return found
@@ -350,8 +350,10 @@ def _former(places: tuple[str, ...], inside: Callable[[Path], bool]) -> list[Inv
 
 def _twice(first: Registered, second: Registered) -> InventoryGap:
     names = ", ".join(sorted({*first.names, *second.names}))
-    reason = f"the table is registered more than once ({names}): erasing it by one name breaks it under the other"
-    return gap(None, GapKind.REGISTERED_TWICE, reason + "; drop all but one registration", str(first.location))
+    reason = (
+        f"the table is registered more than once ({names}): an erasure under one name breaks the table under the others"
+    )
+    return gap(None, GapKind.REGISTERED_TWICE, reason + "; drop all registrations except one", str(first.location))
 
 
 def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | RemoteTable | InventoryGap:
@@ -367,7 +369,7 @@ def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | 
         metadata = place if adapter.registered_by_metadata else None
         if metadata is not None:
             if not inside(metadata):
-                reason = f"the metadata of {title} lies outside the estate's roots and was not read"
+                reason = f"the metadata of {title} is outside of the estate's roots, and was not read"
                 return gap(None, GapKind.OUTSIDE_ROOTS, reason, str(metadata))
             place = location_of(adapter.location_told_by(metadata))
             if isinstance(place, S3Location):
@@ -377,7 +379,7 @@ def _place(entry: CatalogEntry, inside: Callable[[Path], bool]) -> Registered | 
         shown = text if error.where != UNTOLD else UNTOLD
         return gap(None, kind, f"the registered table {title} was not read: {error.what}", shown)
     if not inside(place):
-        reason = f"the registered table {title} lies outside the estate's roots and was not read"
+        reason = f"the registered table {title} is outside of the estate's roots, and was not read"
         return gap(None, GapKind.OUTSIDE_ROOTS, reason, str(place))
     return Registered((entry.name,) if entry.name else (), entry.format, place.resolve(), metadata, text=entry.text)
 

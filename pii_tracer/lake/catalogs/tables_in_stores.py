@@ -80,7 +80,7 @@ def in_store(
 
 def apart(title: str, partitions: Sequence[HdfsLocation]) -> InventoryGap:
     """The gap of a table that lies elsewhere than its partitions."""
-    reason = f"partitions of the registered table {title} lie in HDFS, and the table itself elsewhere"
+    reason = f"partitions of the registered table {title} are in HDFS, but the table is in a different store"
     first = partitions[0]
     return gap(first.dataset, GapKind.EXTERNAL_FILES, _TOGETHER.format(reason), str(first), partitions)
 
@@ -100,7 +100,9 @@ def _object_table(estate: Estate, entry: CatalogEntry, text: str) -> StoredTable
     return _undeclared(title, place)
 
 
-_TOGETHER = "{}: they are not erased with it. Move them into the table's folder, or declare each as a table"
+_TOGETHER = (
+    "{}, so the plan does not erase them with the table. Move them into the table's folder, or declare each as a table"
+)
 
 
 def in_hdfs(estate: Estate, title: str, texts: tuple[str, ...]) -> tuple[tuple[HdfsLocation, ...], list[InventoryGap]]:
@@ -119,8 +121,8 @@ def in_hdfs(estate: Estate, title: str, texts: tuple[str, ...]) -> tuple[tuple[H
             found.append(place)
         else:
             reason = (
-                f"the registered table {title} was not read: it lies in HDFS at a NameNode that the estate file does"
-                " not declare: add it to `hdfs`"
+                f"the registered table {title} was not read: the estate file does not declare its NameNode. Add the "
+                "NameNode to `hdfs`"
             )
             gaps.append(gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place)))
     return tuple(found), gaps
@@ -147,8 +149,7 @@ def in_object_stores(
 
 def _undeclared(title: str, place: ObjectLocation) -> InventoryGap:
     reason = (
-        f"{_UNREAD.format(title)}: it lies in a bucket or container that the estate file does not declare: add it to"
-        " `object_stores`"
+        f"{_UNREAD.format(title)}: the estate file does not declare its bucket or container. Add it to `object_stores`"
     )
     return gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place))
 

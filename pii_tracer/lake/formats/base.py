@@ -232,7 +232,10 @@ class TableFormat:
         if state.versions <= 1:
             return None
         name = state.table or state.location
-        return f"{name} keeps {counted(state.versions, 'version')}, and former rows of {self.title} tables are not read"
+        return (
+            f"{name} keeps {counted(state.versions, 'version')}, but the tool does not read former rows of "
+            f"{self.title} tables"
+        )
 
     def may_hold_rows(self, path: Path) -> bool:
         """Whether a file below a table's folder, in no folder of metadata, may hold rows of whatever version."""
@@ -273,7 +276,7 @@ class TableFormat:
     """Names of properties that SQL may write in any case, as the table keeps them."""
     needs_catalog: ClassVar[bool] = False
     """Whether engines reach a table by its name in a catalog alone; else its place does."""
-    not_swept: ClassVar[str | None] = "no way is known to remove only their old files"
+    not_swept: ClassVar[str | None] = "the tool cannot remove only their old files"
     """Why `retention sweep` leaves tables alone; None where it sweeps them."""
     sweeps_partitions: ClassVar[bool] = False
     """Whether a sweep can keep the files of one partition longer than others."""

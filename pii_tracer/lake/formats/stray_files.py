@@ -13,13 +13,13 @@ MARKS = re.compile(r"_SUCCESS$|_committed_|_started_|_pii_tracer_|.*\.crc$")
 """What committers of Spark and Databricks leave, and runs of ours that were killed; checksums."""
 
 STAY = (
-    "No step removes them. Move the files that somebody needs out of it, delete the others, and plan again. If they may"
-    " stay, waive this"
+    "No step removes these files. Move files that somebody needs out of the folder, delete the others, then plan "
+    "again. If all of them can remain, waive this gap"
 )
 """Of files in a table's folder that may be somebody's, where a sweep leaves what is not named as the table's own."""
 STAY_IN_S3 = (
-    "No step removes them, but their old versions go with the table's. Move the files that somebody needs out"
-    " of it, delete the others, and plan again. If they may stay, waive this"
+    "No step removes these files, but steps delete their old versions together with the table's. Move files that "
+    "somebody needs out of the folder, delete the others, then plan again. If all of them can remain, waive this gap"
 )
 """Of files in a table's folder in S3 that may be somebody's."""
 

@@ -161,7 +161,7 @@ class LocalPlaces:
             if not entry.is_symlink():
                 self._miss(path, "neither a file nor a folder")
             elif not self.paths.inside(path) or not path.exists():
-                self._miss(path, "a symbolic link leads outside the estate's roots, or nowhere")
+                self._miss(path, "a symbolic link has a target outside of the estate's roots, or no target")
         except OSError as error:
             self._refused(Path(entry.path), error)
         return None

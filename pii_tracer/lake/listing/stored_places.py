@@ -17,7 +17,7 @@ from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import hdfs_location, is_hdfs, is_object_place, object_location, object_uri
 
-_ONE_PLACE = "what lies in it is not known before its metadata is read: the tables in it are taken for one place"
+_ONE_PLACE = "its contents are not known before its metadata is read, so all its tables are listed as one place"
 
 
 @dataclass(frozen=True)

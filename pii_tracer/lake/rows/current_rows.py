@@ -88,5 +88,5 @@ def guarded(state: TableState, read: Callable[[], Read]) -> Read:
         raise LibraryError(
             f"the {state.format} table cannot be read without Spark: {type(error).__name__}",
             where=state.table or state.location,
-            todo="compact the table, or turn off the feature that this reader does not know",
+            todo="compact the table, or turn off the feature that this reader does not support",
         ) from None

@@ -73,6 +73,6 @@ def with_key(pasts: Pasts, key: Sequence[str]) -> Pasts:
     missing = [name for name in key if not pasts[name]]
     if missing and any(pasts.values()):
         raise EstateError(
-            f"they have no {missing[0]}, or another column of that name, so it is unknown whose their rows are"
+            f"they have no {missing[0]}, or a different column of that name, so nobody knows whose their rows are"
         )
     return pasts

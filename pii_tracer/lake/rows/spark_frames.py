@@ -165,9 +165,7 @@ def batches_of(rows: Iterator[tuple[Any, ...]], kind: StructType) -> Iterator[pa
                 pa.array([turn(row[index]) for row in some], arrow) for index, (arrow, turn) in enumerate(columns)
             ]
         except (pa.ArrowException, TypeError, ValueError):  # their messages quote the value
-            raise ScanError(
-                "a cell does not fit its file's schema", todo="repair the file, or write it again"
-            ) from None
+            raise ScanError("a cell does not fit its file's schema", todo="repair or rewrite the file") from None
         yield pa.RecordBatch.from_arrays(arrays, names=kind.names)
 
 

@@ -8,8 +8,8 @@ from typing import Protocol
 from pii_tracer.model.datasets import Frozen
 
 NO_PLAIN_ROWS = (
-    "the catalog's table {} lies there, and its files are not plain rows (gap `unknown_table`). Erase the person with"
-    " the table's own engine, then plan again"
+    "the catalog's table {} is in this place, and its files are not plain rows (gap `unknown_table`). Erase the "
+    "person with the table's own engine, then plan again"
 )
 """Why a bare folder is not written again in which files of such a table, by its title, lie."""
 

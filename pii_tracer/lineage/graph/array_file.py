@@ -66,10 +66,10 @@ def unpack(data: memoryview, where: str) -> tuple[Columnar, str]:
     """
     if bytes(data[: len(MAGIC)]) != MAGIC[: len(data)] or not len(data):
         old = bytes(data[:1]) == b"{"
-        what = "the lineage graph is of an older format" if old else "the file is not a lineage graph"
+        what = "the lineage graph has an older format" if old else "the file is not a lineage graph"
         raise LineageError(what, where=where, todo=_AGAIN)
     if len(data) < _HEAD.size:
-        raise LineageError("the lineage graph is cut off", where=where, todo=_AGAIN)
+        raise LineageError("the lineage graph is truncated", where=where, todo=_AGAIN)
     _, version, listed, length, digest = _HEAD.unpack(data[: _HEAD.size])
     _known(version, where)
     if length != len(data) or listed > length - _HEAD.size:
@@ -91,12 +91,12 @@ def unpack(data: memoryview, where: str) -> tuple[Columnar, str]:
 def _known(version: int, where: str) -> None:
     if version > FORMAT_VERSION:
         raise LineageError(
-            f"the lineage graph has format {version}, this program knows up to {FORMAT_VERSION}",
+            f"the lineage graph has format {version}, but this program supports only up to {FORMAT_VERSION}",
             where=where,
-            todo="use the newer pii-tracer, or harvest again",
+            todo="use the newer pii-tracer, or run `pii-tracer harvest` again",
         )
     if version < FORMAT_VERSION:
-        raise LineageError("the lineage graph is of an older format", where=where, todo=_AGAIN)
+        raise LineageError("the lineage graph has an older format", where=where, todo=_AGAIN)
 
 
 def _arrays(data: memoryview, lengths: Any, listed: int) -> Iterator[tuple[str, npt.NDArray[np.generic]]]:

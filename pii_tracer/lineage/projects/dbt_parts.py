@@ -102,7 +102,7 @@ def _seed(name: str, file: RepositoryFile, project: Settings) -> Part:
 
 
 def _python(file: RepositoryFile) -> Part:
-    reason = file.unread or "it is a Python model, and no code is run or read here"
+    reason = file.unread or "it is a Python model, and the tool neither runs nor reads code"
     return Part(
         PurePosixPath(file.path).stem,
         file.path,
@@ -168,7 +168,7 @@ def _doubt(source: _Source, said: Mapping[str, Any]) -> str | None:
     kind = str(said.get("materialized", "view"))
     if source.kind == "snapshots" or kind in _KINDS or kind in _OTHERS:
         return None
-    return "its materialization is not dbt's own: what else it writes is not known"
+    return "its materialization is not dbt's own, so its other writes are not known"
 
 
 _OTHERS = frozenset({"dynamic_table", "streaming_table", "materializedview"})

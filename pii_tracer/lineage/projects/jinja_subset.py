@@ -195,7 +195,7 @@ class _Renderer:
         try:
             return text_of(self._value(node))
         except Undecided as unknown:
-            raise Unrendered(f"{unknown} is known only when dbt runs", node.lineno) from None
+            raise Unrendered(f"{unknown} is known only at the run of dbt", node.lineno) from None
 
     def _late(self, node: nodes.Node) -> Any:
         """A value that may not be known: it fails where it is used."""
@@ -221,10 +221,12 @@ class _Renderer:
         try:
             items = self._value(node.iter)
         except Undecided as unknown:
-            raise Unrendered(f"a loop goes over {unknown}, known only when dbt runs", node.lineno) from None
+            raise Unrendered(
+                f"a loop goes over {unknown}, which is known only at the run of dbt", node.lineno
+            ) from None
         names = [node.target] if isinstance(node.target, nodes.Name) else getattr(node.target, "items", [])
         if not isinstance(items, list | tuple) or node.recursive or not names:
-            raise Unrendered("a loop goes over something else than a list", node.lineno)
+            raise Unrendered("a loop goes over a value that is not a list", node.lineno)
         kept = [item for item in items if node.test is None or self._with(names, [item], node.test)]
         for number, item in enumerate(kept):
             loop = {"index": number + 1, "index0": number, "first": number == 0, "last": number + 1 == len(kept),
@@ -326,12 +328,12 @@ class _Renderer:
         given = [self._value(arg) for arg in node.args]
         version = next((self._value(p.value) for p in node.kwargs if p.key in ("v", "version")), None)
         if not given or not all(isinstance(part, str) for part in given):
-            raise Unrendered(f"`{kind}` names nothing that is known here", node.lineno)
+            raise Unrendered(f"`{kind}` is not known", node.lineno)
         if kind == "ref" and version is not None:
             given[-1] = f"{given[-1]}_v{version}"
         found = self.around.relation(kind, tuple(given))
         if found is None:
-            raise Unrendered(f"{kind}({', '.join(given)}) names nothing of this project", node.lineno)
+            raise Unrendered(f"{kind}({', '.join(given)}) is not in this project", node.lineno)
         self.refs[found] = None
         return found
 
@@ -349,7 +351,7 @@ class _Renderer:
         made = self.local.get(name) or _macro_tree(self.around.macros[name], name)
         names = [arg.name for arg in made.args]
         if len(node.args) > len(names) or not named.keys() <= set(names):
-            raise Unrendered(f"the macro `{name}` has other arguments", node.lineno)
+            raise Unrendered(f"the arguments of the macro `{name}` differ", node.lineno)
         first = len(names) - len(made.defaults)
         given = {names[first + n]: self._late(default) for n, default in enumerate(made.defaults)}
         given |= {names[n]: self._late(arg) for n, arg in enumerate(node.args)}

@@ -17,7 +17,7 @@ class Unrendered(LineageError):
     """A template's text cannot be told from the repository. line: of the template, from 1."""
 
     def __init__(self, reason: str, line: int) -> None:
-        super().__init__(reason, todo="give the compiled SQL (`dbt compile`)")
+        super().__init__(reason, todo="add the compiled SQL (`dbt compile`)")
         self.reason = reason
         self.line = line
 

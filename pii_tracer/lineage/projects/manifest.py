@@ -51,7 +51,7 @@ class Manifest:
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             data = None
         if not isinstance(data, dict) or not isinstance(data.get("nodes"), dict):
-            raise LineageError("this is not a dbt manifest", where=shown, todo="name the file of `dbt compile`")
+            raise LineageError("the file is not a dbt manifest", where=shown, todo="use the file of `dbt compile`")
         return cls(data, macros)
 
     def compiled(self, name: str, file: str, template: str) -> Compiled | None:

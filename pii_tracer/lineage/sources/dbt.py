@@ -81,16 +81,21 @@ def read_dbt(
     manifest = _json(file)
     nodes = _maps(manifest.get("nodes"))
     if not nodes:
-        unreadable("it is not a dbt manifest, or one without nodes", "run `dbt compile`, and name the target folder")
+        unreadable(
+            "it is not a dbt manifest, or one without nodes",
+            "run `dbt compile`, and correct the target folder in the estate file",
+        )
         return [], []
     broken = len(manifest["nodes"]) - len(nodes)
     if broken:
-        reason = f"{counted(broken, 'node of the manifest is', 'nodes of the manifest are')} not as dbt writes them"
-        unreadable(reason, "write the manifest again with `dbt compile`")
+        reason = f"{counted(broken, 'node of the manifest is', 'nodes of the manifest are')} not in the form of dbt"
+        unreadable(reason, "recreate the manifest with `dbt compile`")
     catalog = file.with_name("catalog.json")
     columns = _catalog(_json(catalog))
     if not columns and catalog.exists():
-        unreadable("the catalog.json beside it names no columns", "run `dbt docs generate`, or remove it")
+        unreadable(
+            "the catalog.json of the project contains no columns", "run `dbt docs generate`, or remove catalog.json"
+        )
     for name, listed in columns.items():
         dataset = ledger.identities.of_table(name)
         if dataset is not None and not ledger.columns.get(dataset):
@@ -142,7 +147,7 @@ def _dialect(manifest: Mapping[str, Any], shown: str, default: str, ledger: Ledg
             LineageGapKind.UNKNOWN_DIALECT,
             error.what,
             in_file(shown, "dbt"),
-            "its SQL is read as the estate's dialect",
+            "the tool reads its SQL in the estate's dialect",
         )
         return default
 
@@ -201,13 +206,13 @@ def _node(node_id: str, node: Mapping[str, Any], project: Project, ledger: Ledge
         for one in parsed(text, project.names, project.dialect, proof, ledger):
             yield Told(one, proof, rebuild=rebuild)
         if made not in _TABLES | _VIEWS:
-            reason = f"the materialization `{made}` is not dbt's own: what else it writes is not known"
+            reason = f"the materialization `{made}` is not dbt's own, so its other writes are not known"
             ledger.gap(
                 ledger.identities.of_table(_unquoted(relation)),
                 LineageGapKind.SQL_PARTIAL,
                 reason,
                 proof,
-                "say what it does",
+                "declare its effects",
             )
     for hook in _hooks(config):
         yield from _plain_sql(hook, project, proof, ledger)
@@ -223,9 +228,9 @@ def _opaque(node_id: str, node: Mapping[str, Any], language: str, project: Proje
     if target is not None and inputs:
         ledger.job(proof.job, None, inputs, target, proof)
     if language:
-        reason, closes = f"its code is {language} and is not read", "declare what it does with the columns"
+        reason, closes = (f"the tool does not read its code, which is {language}"), "declare its effect on the columns"
     else:
-        reason, closes = "the manifest holds no compiled SQL of it", "run `dbt compile` for the whole project"
+        reason, closes = "the manifest has no compiled SQL of it", "run `dbt compile` for the whole project"
     reads = ", ".join(above) or "nothing that is known"
     ledger.gap(target, LineageGapKind.DBT_OPAQUE, f"dbt {node_id} reads {reads}: {reason}", proof, closes)
 
@@ -257,8 +262,8 @@ def _hooks(config: Mapping[str, Any]) -> Iterator[str]:
 def _plain_sql(text: str, project: Project, proof: Proof, ledger: Ledger) -> Iterator[Told]:
     """Hooks and operations; the manifest holds them as they were written, so templates stay open."""
     if "{{" in text or "{%" in text:
-        reason = "a hook or operation is a template, and the manifest does not hold what becomes of it"
-        ledger.gap(None, LineageGapKind.DBT_OPAQUE, reason, proof, "give the SQL that it runs")
+        reason = "a hook or operation is a template, and the manifest does not contain its compiled SQL"
+        ledger.gap(None, LineageGapKind.DBT_OPAQUE, reason, proof, "add the SQL that it runs")
         return
     for one in parsed(text, project.names, project.dialect, proof, ledger) if text.strip() else ():
         yield Told(one, proof, rebuild=False)

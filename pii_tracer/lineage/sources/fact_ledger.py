@@ -112,13 +112,16 @@ class Ledger:
         """Why nobody knows which dataset a table is, and what would tell it."""
         if not is_global_view(table):
             reason = f"no catalog, symlink or path explains the table name {table}"
-            made = "or, where a program makes it as a view, give its CREATE VIEW … AS SELECT among the SQL"
-            return reason, f"declare its catalog in the estate file; {made}"
+            made = "or, if a program creates it as a view, add its CREATE VIEW … AS SELECT to the SQL"
+            return reason, f"declare the table's catalog in the estate file; {made}"
         if table in self.ambiguous:
-            reason = f"several statements make the global temporary view {table}, and nothing shows which one was read"
-            return reason, "give each view a name of its own, or have each made in the text that reads it"
-        reason = f"{table} is a global temporary view, which no catalog has, and no SQL that was read makes it"
-        return reason, "give the statement that makes it among the SQL (CREATE GLOBAL TEMPORARY VIEW … AS …)"
+            reason = (
+                f"several statements create the global temporary view {table}, and lineage does not show which one "
+                "was read"
+            )
+            return reason, "give each view a different name, or create each view in the text that reads it"
+        reason = f"{table} is a global temporary view, which no catalog contains, and no known SQL creates it"
+        return reason, "add the statement that creates the view to the SQL (CREATE GLOBAL TEMPORARY VIEW … AS …)"
 
     def known_tables(self) -> dict[str, list[tuple[str, str]]]:
         """Every known name of a table with its columns."""

@@ -36,7 +36,7 @@ class Gaps:
     _more: int = 0
     _last: int = 0
 
-    def add(self, line: int, reason: str, closes: str = "get the whole file again") -> None:
+    def add(self, line: int, reason: str, closes: str = "get a complete copy of the file") -> None:
         """A line that cannot be used."""
         if len(self.found) < _ONE_BY_ONE:
             self.found.append(self._gap(line, reason, closes))
@@ -48,7 +48,7 @@ class Gaps:
         if not self._more:
             return self.found
         reason = f"{self._more} more lines are malformed, the last of them line {self._last}"
-        return [*self.found, self._gap(self._last, reason, "get the whole file again")]
+        return [*self.found, self._gap(self._last, reason, "get a complete copy of the file")]
 
     def _gap(self, line: int, reason: str, closes: str) -> LineageGap:
         return LineageGap(dataset=None, kind=self.kind, reason=reason, evidence=f"{self.shown}:{line}", closes=closes)
@@ -67,7 +67,7 @@ def files_of(place: Path) -> list[Path]:
         raise LineageError(
             f"a folder of a lineage source cannot be listed: {error.strerror or type(error).__name__}",
             where=str(error.filename),
-            todo="let this account read it, or name what is to be read in `lineage` of the estate file",
+            todo="let this account read the folder, or list the files to read in `lineage` of the estate file",
         )
 
     found = (p for p in all_below(place, refuse) if p.is_file())
@@ -82,7 +82,7 @@ def lines_of(file: Path, gaps: Gaps) -> Iterator[tuple[int, bytes]]:
             while line := stream.readline(LONGEST_LINE):
                 number += 1
                 if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-                    gaps.add(number, f"the line is longer than {LONGEST_LINE} bytes", "split it, or leave it out")
+                    gaps.add(number, f"the line is longer than {LONGEST_LINE} bytes", "split the line, or leave it out")
                     _skip(stream)
                     continue
                 if number == 1:
@@ -90,7 +90,7 @@ def lines_of(file: Path, gaps: Gaps) -> Iterator[tuple[int, bytes]]:
                 if stripped := line.strip():
                     yield number, stripped
     except (OSError, EOFError, zlib.error) as error:
-        gaps.add(number + 1, f"the file breaks off ({type(error).__name__})")
+        gaps.add(number + 1, f"the file ends too early ({type(error).__name__})")
 
 
 def _opened(file: Path) -> BinaryIO:

@@ -13,8 +13,8 @@ from pii_tracer.lineage.sql.statement_effects import StatementLineage
 from pii_tracer.lineage.sql.text.names_inside_tables import holds_values
 
 CLOSES = (
-    "remove these columns from the statement, and delete what they wrote. If no column of that table, truncated or"
-    " complete, contains a value of a person, waive it"
+    "remove these columns from the statement, and delete the values that the statement wrote. If no column of that "
+    "table contains a value of a person, truncated or complete, waive this gap"
 )
 
 
@@ -32,6 +32,6 @@ def taken(made: StatementLineage, table: str) -> list[str]:
 def reason(table: str, columns: Iterable[str]) -> str:
     """Why such a statement's output is not told."""
     return (
-        f"it takes {', '.join(columns)} of {table}: bounds, partitions, paths and rows in a table's metadata"
-        " are values of its rows, whole or cut off, and lineage does not show whose"
+        f"it reads {', '.join(columns)} of {table}. Bounds, partitions, paths and rows in a table's metadata contain "
+        "values of its rows, complete or truncated, and lineage does not show whose values"
     )

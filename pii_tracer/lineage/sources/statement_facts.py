@@ -171,7 +171,7 @@ def tell(told: Told, ledger: Ledger) -> None:
         if known is None and made.output is not None:
             known = ledger.identities.of_rows(made.output, written=True)
         for why in told.reasons if made.effect not in (Effect.QUERY, Effect.TEMPORARY) else ():
-            ledger.gap(known, LineageGapKind.SQL_OPAQUE, why, proof, "rewrite the statement, or say what it does")
+            ledger.gap(known, LineageGapKind.SQL_OPAQUE, why, proof, "rewrite the statement, or declare its effects")
         if known is not None and (made.emptied or told.filled):  # no row comes in: those that are there change
             ledger.job(proof.job, None, frozenset(), known, proof, made.sql, filled=told.filled)
         return
@@ -204,7 +204,7 @@ def tell(told: Told, ledger: Ledger) -> None:
             ledger.resolved[dataset, target].add(proof)
     kind = LineageGapKind.SQL_OPAQUE if made.opaque else LineageGapKind.SQL_PARTIAL
     for why in told.reasons:
-        ledger.gap(target, kind, why, proof, "give the schemas of the tables it reads")
+        ledger.gap(target, kind, why, proof, "add the schemas of the tables that it reads")
     for table, columns in lost:
         ledger.gap(target, LineageGapKind.SQL_PARTIAL, reason(table, columns), proof, CLOSES)
 

@@ -22,7 +22,7 @@ from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
 
 _INTO_ROWS = frozenset({Effect.APPEND, Effect.CHANGE, Effect.REPLACE})
-_CLOSES = "give the statement that makes the view, or name the tables behind it in the statement that writes"
+_CLOSES = "add the statement that creates the view, or use the tables of the view in the statement that writes"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,10 @@ def _lead_back(view: DatasetId, one: _View, written: set[str], ledger: Ledger) -
     for table in sorted(one.tables):
         ledger.job(job, None, frozenset({view}), table, proof)
         for name in hidden:
-            reason = f"{name} of the view {view.name} is written, and what of it the table behind has is not known"
+            reason = (
+                f"the statement writes {name} of the view {view.name}, and nobody knows which columns of the table "
+                "get the values"
+            )
             ledger.gap(table, LineageGapKind.SQL_PARTIAL, reason, proof, _CLOSES)
     if not one.tables:
         ledger.gap(view, LineageGapKind.SQL_PARTIAL, through_view(view.name), proof, _CLOSES)

@@ -88,7 +88,7 @@ def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
         query.findings.doubt(f"the files of {source} have columns that {target} has not")
     unknown = tuple(dict.fromkeys(relation.bases()))
     for table in unknown:
-        query.findings.doubt(f"the columns of {table} are not known: give its schema")
+        query.findings.doubt(f"the columns of {table} are not known: add its schema to the lineage sources")
     return Draft(effect, target, fields, unknown, like=like)
 
 

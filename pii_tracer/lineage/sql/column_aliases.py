@@ -88,7 +88,7 @@ def called_the_same(fields: Sequence[Field], dialect: str) -> Iterator[str]:
     """Columns that the engine calls otherwise, since a column before them has their name."""
     names = [f.name.lower() for f in fields]
     if dialect in _NAMED_LATER and len(set(names)) < len(names):
-        yield "several columns of the query have one name: what the table calls them is not known"
+        yield "several columns of the query have the same name, so their names in the table are not known"
 
 
 def by_given_names(fields: Sequence[Field], columns: Sequence[str]) -> list[Field]:

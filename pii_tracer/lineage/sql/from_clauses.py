@@ -98,7 +98,9 @@ class FromItems(ABC):
         self.findings.followed.add(id(node))
         if ctes and not node.args.get("db") and node.name.lower() in ctes:
             self.findings.opaque = True
-            self.findings.doubt(f"what is written through {shown([node.name])} goes to a table behind it: not followed")
+            self.findings.doubt(
+                f"what is written through {shown([node.name])} goes to a table behind it, which lineage does not follow"
+            )
         return self._named(cast(exp.Table, node))
 
     def _named(self, node: exp.Table) -> str:
@@ -106,9 +108,7 @@ class FromItems(ABC):
         if "*" in node.name or ("$" in node.name and self.dialect in ("trino", "presto", "athena")):
             self.findings.doubt(f"the name {shown([node.name])} means several tables, or metadata of one")
         if _is_filled_in(node, self.dialect):
-            self.findings.doubt(
-                "the name of a table, or a part of it, is filled in later: which table is meant is not known"
-            )
+            self.findings.doubt("the name of a table, or a part of it, is replaced later, so the table is not known")
         if isinstance(node.this, exp.Parameter) and f"@{node.name}".lower() not in self.names.table_variables:
             self.findings.doubt("the rows of a table that is a parameter are not known")
         guess = self.names.guessed(node)
@@ -227,7 +227,7 @@ class FromItems(ABC):
         if not names:
             return relation
         for table in relation.bases():
-            self.findings.doubt(f"the columns of {table} are not known: give its schema")
+            self.findings.doubt(f"the columns of {table} are not known: add its schema to the lineage sources")
         return renamed(relation, names)
 
     def _item(self, node: exp.Expression, ctes: Ctes, scope: Scope) -> Source:
@@ -294,7 +294,7 @@ class FromItems(ABC):
         unnests = named.lower() == "table" and all(isinstance(e, exp.Column) for e in function.expressions)  # Oracle
         if named.lower() not in _MAKES_ROWS and not isinstance(function, _MAKERS) and not unnests:
             self.findings.opaque = True
-            self.findings.doubt(f"what the table function {named.lower()} reads is not known")
+            self.findings.doubt(f"the reads of the table function {named.lower()} are not known")
 
     def _rows_of(self, node: exp.TableFromRows, ctes: Ctes, scope: Scope) -> Source:
         """Snowflake's TABLE(…): a table that a text names, or a function."""
@@ -305,7 +305,7 @@ class FromItems(ABC):
             self._makes_rows(maker)
         else:
             self.findings.opaque = True
-            self.findings.doubt("what TABLE() reads is not known")
+            self.findings.doubt("the reads of TABLE() are not known")
         return Source((), generated(node, scope, lambda e: self.field(e, scope, ctes)))
 
     def _read_by(self, name: str, function: exp.Expression) -> str | None:

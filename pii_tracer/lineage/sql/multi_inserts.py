@@ -50,6 +50,6 @@ def _from(insert: exp.Insert, source: exp.Expression) -> str | None:
     if not isinstance(body, exp.Select):
         return "an INSERT after FROM that has no SELECT of its own is not followed"
     if body.args.get("from_") is not None:
-        return "an INSERT after FROM has another FROM: what it reads is not known"
+        return "an INSERT after FROM has a second FROM, so its reads are not known"
     body.set("from_", exp.From(this=source.copy()))
     return None

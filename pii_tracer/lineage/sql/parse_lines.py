@@ -121,7 +121,7 @@ def answer_sql(
         "edges": _edges([*(e for s in last for e in s.edges), *ends]),
         "indirect": _indirect(last),
         "complete": not reasons and bool(made),
-        "unresolved": reasons if made else ["there is no statement"],
+        "unresolved": reasons if made else ["the text contains no statement"],
         "assumed": assumed,
         "error": unread[0].reasons[0] if unread and len(unread) == len(made) else None,
     }

@@ -174,7 +174,7 @@ class Scope:
         row = next((s.relation for s in self.sources if first in s.names), None)
         if row is not None and len(parts) == 1:
             for table in row.bases():
-                self.findings.doubt(f"the columns of {table} are not known: give its schema")
+                self.findings.doubt(f"the columns of {table} are not known: add its schema to the lineage sources")
             return whole_row(row)
         if len(parts) > 1 and parts[-1].lower() in ("nextval", "currval"):
             return engine_made(parts[-1])
@@ -207,7 +207,9 @@ class Scope:
             return found
         if not within_condition(node):
             tables = ", ".join(sorted({table for relation in unknown for table in relation.bases()}))
-            self.findings.doubt(f"column {shown(parts)} is of {tables} only if it has one: give its schema")
+            self.findings.doubt(
+                f"column {shown(parts)} is of {tables} only if it has one: add its schema to the lineage sources"
+            )
         other = around._certain(parts[0], parts[1:])
         return found if other is None else Field(found.name, limited([*found.alts, *other.alts]), found.type)
 

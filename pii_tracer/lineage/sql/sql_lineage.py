@@ -291,7 +291,7 @@ class Script:
         unnamed = (e.source[0] for e in edges if e.source[1] == "*" and not (passing and e.target[1] == "*"))
         for table in dict.fromkeys(unnamed):
             if not any(table in reason for reason in query.findings.reasons):
-                query.findings.doubt(f"the columns of {table} are not known: give its schema")
+                query.findings.doubt(f"the columns of {table} are not known: add its schema to the lineage sources")
         made = StatementLineage(
             sql=statement.text,
             line=statement.line,

@@ -86,7 +86,7 @@ def spread(item: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression
     fields, unknown = star(item, scope, resolve)
     relation = Relation(fields, tuple(unknown))
     for table in relation.bases():
-        scope.findings.doubt(f"the columns of {table} are not known: give its schema")
+        scope.findings.doubt(f"the columns of {table} are not known: add its schema to the lineage sources")
     whole = whole_row(relation).alts[0]
     certain = [f.alts[0] for f in fields if len(f.alts) == 1 and f.alts[0].expression is not None]
     if unknown or len(certain) < len(fields) or item.index is None:

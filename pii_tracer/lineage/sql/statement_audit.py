@@ -46,7 +46,7 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
         elif isinstance(part, exp.Identifier) and not is_name(part) and not isinstance(part.parent, exp.Dot):
             yield f"the name {shown([part.name])} is in a part of the statement that is not followed"
         elif _is_template(part):
-            yield "a part of the statement is filled in later: what it will be is not known"
+            yield "a part of the statement is replaced later, so its text is not known"
         stored = stored_elsewhere(part)
         if stored is not None:
             yield from [stored] if stored else []
@@ -68,7 +68,7 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
 
 _KINDS = {
     (exp.Select, "match"): "MATCH_RECOGNIZE is not followed",
-    (exp.Into, "bulk_collect"): "values go through a variable or cursor of a procedure: not followed",
+    (exp.Into, "bulk_collect"): "values go through a variable or cursor of a procedure, which lineage does not follow",
 }
 """Clauses that have a name of their own."""
 

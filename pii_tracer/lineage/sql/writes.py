@@ -29,7 +29,7 @@ def drafted(query: Query, effect: Effect, target: str | None, relation: Relation
     if unknown and [f.name for f in fields] != [f.name for f in relation.fields]:
         unknown = ()
     for table in unknown:
-        query.findings.doubt(f"the columns of {table} are not known: give its schema")
+        query.findings.doubt(f"the columns of {table} are not known: add its schema to the lineage sources")
     return Draft(effect, target, fields, unknown)
 
 

@@ -144,7 +144,7 @@ class _Binding:
                 self.explained.add(record)
                 self.by_identity += 1
                 return None
-        return f"{claim.bucket}: a version was deleted by a request that the run did not make ({found[0].where})"
+        return f"{claim.bucket}: a request that does not belong to the run deleted a version ({found[0].where})"
 
 
 def bind(claims: Claims, records: Sequence[Deletion]) -> Report:
@@ -181,11 +181,15 @@ def _unexplained(
         elif record.keys and any(_below(record.bucket, key, claims.tables) for key in record.keys):
             upkeep += 1
         elif record.request_id in claims.requests:
-            strange.append(f"a request of the run deleted what the attestation does not name ({record.where})")
+            strange.append(
+                f"a request of the run deleted an object that the attestation does not list ({record.where})"
+            )
         elif any(_below(record.bucket, key, claims.strict) for key in record.keys):
-            strange.append(f"something was deleted where the plan lists every deletion ({record.where})")
+            strange.append(
+                f"an unplanned object was deleted in a place where the plan lists every deletion ({record.where})"
+            )
         elif record.identity in identities:
-            strange.append(f"the run's identity deleted something that the plan does not name ({record.where})")
+            strange.append(f"the run's identity deleted an object that the plan does not list ({record.where})")
         else:
             others += 1
     return strange, upkeep, others
@@ -203,8 +207,8 @@ def _notes(binding: _Binding, upkeep: int, others: int) -> Iterator[str]:
         )
     if ways[Source.ACCESS_LOG]:
         yield (
-            f"{counted(ways[Source.ACCESS_LOG], 'version is', 'versions are')}"
-            " bound by access logs alone, which nobody signs"
+            f"{counted(ways[Source.ACCESS_LOG], 'version is', 'versions are')} bound only by access logs, which are "
+            "not signed"
         )
     if ways[Source.LIFECYCLE]:
         yield (
@@ -213,9 +217,8 @@ def _notes(binding: _Binding, upkeep: int, others: int) -> Iterator[str]:
         )
     if binding.by_identity:
         yield (
-            f"{counted(binding.by_identity, 'version was', 'versions were')} deleted by the"
-            " run's identity while it ran, under a request that "
-            "the journal does not hold (as after a crash between call and record)"
+            f"{counted(binding.by_identity, 'version was', 'versions were')} deleted by the run's identity while it "
+            "ran, under a request that is not in the journal (as after a crash between call and record)"
         )
     if claims.unlisted:
         yield f"not checked: deletions below {counted(claims.unlisted, 'place')} where a table format removes files"
@@ -227,7 +230,7 @@ def _notes(binding: _Binding, upkeep: int, others: int) -> Iterator[str]:
 
 def _covered(spans: Mapping[str, tuple[datetime, datetime]], claims: Claims) -> Iterator[ProofFinding]:
     if not spans:
-        yield ProofFinding(Check.TRAIL_COVERAGE, "no sound chain of digests covers the erasure")
+        yield ProofFinding(Check.TRAIL_COVERAGE, "no complete chain of digests covers the erasure")
     for name, (start, end) in sorted(spans.items()):
         if start > claims.begin:
             yield ProofFinding(Check.TRAIL_COVERAGE, f"{name}: the digests begin after the erasure began")
@@ -245,7 +248,7 @@ def _access_records(folder: Path, notes: list[str]) -> list[Deletion]:
         deletions, skipped = access_log_deletions(path.relative_to(folder).as_posix(), text)
         found += deletions
         unread += skipped
-    notes.append("access logs are best effort and unsigned: a missing line proves nothing, and a line little")
+    notes.append("access logs are best effort and unsigned: neither a line nor a missing line is a proof")
     if unread:
         notes.append(f"{counted(unread, 'line')} of the access logs could not be read")
     return found

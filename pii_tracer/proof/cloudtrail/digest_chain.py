@@ -88,7 +88,7 @@ def load_keys(data: bytes) -> dict[str, RSAPublicKey]:
             keys[str(item["Fingerprint"])] = key
     except (ValueError, KeyError, TypeError, UnsupportedAlgorithm):
         raise ProofError(
-            "the trail's public keys cannot be read", todo="give what `aws cloudtrail list-public-keys` prints"
+            "the trail's public keys cannot be read", todo="give the output of `aws cloudtrail list-public-keys`"
         ) from None
     return keys
 
@@ -100,13 +100,13 @@ def read_trail(folder: Path, keys: Mapping[str, RSAPublicKey]) -> Trail:
     chains: dict[str, list[Digest]] = {}
     for place in sorted(p for p in files if "/CloudTrail-Digest/" in p):
         if place.endswith("_backfill.json.gz"):
-            trail.notes.append(f"{place}: digests of a backfill are not read")
+            trail.notes.append(f"{place}: digests of a backfill are not supported")
             continue
         digest = _digest(place, files[place], trail)
         if digest:
             chains.setdefault(digest.chain, []).append(digest)
     if not chains:
-        trail.broken("the folder holds no digest file")
+        trail.broken("the folder contains no digest file")
     for name in sorted(chains):
         _chain(name, sorted(chains[name], key=lambda d: d.end), keys, files, trail)
     unnamed = sum("/CloudTrail/" in place and place not in trail.logs for place in files)
@@ -123,7 +123,7 @@ def _places(folder: Path, trail: Trail) -> dict[str, Path]:
         if place is None or not path.is_file():
             continue
         if place in found:
-            trail.broken(f"{place} is there twice")
+            trail.broken(f"{place} appears twice")
         found[place] = path
     return found
 
@@ -153,7 +153,7 @@ def _digest(place: str, path: Path, trail: Trail) -> Digest | None:
         if _place(body["digestS3Object"]) != place or not start < end or not isinstance(body["logFiles"], list):
             raise ValueError
     except (ValueError, KeyError, TypeError):
-        trail.broken(f"{place} is not a digest, or one of another place")
+        trail.broken(f"{place} is not a digest, or a digest of a different place")
         return None
     return Digest(place, body, hashlib.sha256(content).hexdigest(), _signature(path), start, end)
 
@@ -189,14 +189,14 @@ def _wrong(digest: Digest, before: Digest | None, keys: Mapping[str, RSAPublicKe
     found = []
     body = digest.body
     if digest.signature is None:
-        found.append(f"its signature is not there (a file NAME{SIDECAR}, as `aws s3api head-object` prints it)")
+        found.append(f"its signature is missing (a file NAME{SIDECAR}, as `aws s3api head-object` prints it)")
     elif not _signed(digest, keys):
-        found.append("its signature does not hold, or is by a key that was not given")
+        found.append("its signature is not valid, or was made with a key that was not given")
     if before is None:
         return found
     previous = body.get("previousDigestS3Object")
     if previous is None:
-        found.append("a new chain begins here: logging was off, or digests were taken out")
+        found.append("a new chain begins here: logging was off, or digests were removed")
     elif _place(str(previous)) != before.place:
         found.append("the digest before it is missing")
     elif (body.get("previousDigestHashValue"), body.get("previousDigestSignature")) != (
@@ -230,7 +230,7 @@ def _logs(digest: Digest, files: Mapping[str, Path], trail: Trail) -> int:
     for item in digest.body["logFiles"]:
         place = _place(str(item.get("s3Object"))) if isinstance(item, dict) else None
         if place is None or place not in files:
-            trail.broken(f"{place}: a digest names this log file, and it is missing")
+            trail.broken(f"{place}: a digest lists this log file, but the file is missing")
             wrong += 1
             continue
         try:
@@ -238,7 +238,7 @@ def _logs(digest: Digest, files: Mapping[str, Path], trail: Trail) -> int:
             if item["hashAlgorithm"] != "SHA-256" or hashlib.sha256(content).hexdigest() != item["hashValue"]:
                 raise ValueError
         except (ValueError, KeyError):
-            trail.broken(f"{place}: the log file is not the one that its digest names")
+            trail.broken(f"{place}: the log file differs from its digest")
             wrong += 1
             continue
         trail.logs.add(place)

@@ -67,9 +67,12 @@ def fetch_trail(
             logs += 1
     if not digests:
         raise ProofError(
-            "the bucket holds no digest of these days",
+            "the bucket contains no digest file for the days of the erasure",
             where=object_uri(bucket, prefix),
-            todo="name the trail's bucket and prefix; log file validation must have been on before the erasure",
+            todo=(
+                "correct the trail's bucket and prefix; if log file validation was off before the erasure, the trail "
+                "cannot be used"
+            ),
         )
     keys = _public_keys(cloudtrail, since - timedelta(days=1), until + timedelta(days=1))
     write_atomic(folder / KEYS_NAME, (json.dumps({"PublicKeyList": keys}, indent=1) + "\n").encode())
@@ -102,8 +105,8 @@ def _inside(folder: Path, name: str) -> Path:
     """A key as a path below the folder. A key is untrusted: `..` and absolute parts lead nowhere."""
     if any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name or "\\" in name:
         raise ProofError(
-            "an object of the trail's bucket has a name that no file can have",
-            todo="give the bucket and prefix of the trail; this is not a trail",
+            "an object in the trail's bucket has a name that is not valid for a file",
+            todo="correct the bucket and prefix, because they are not those of a trail",
         )
     return folder / name
 
@@ -126,5 +129,5 @@ def _public_keys(cloudtrail: Any, since: datetime, until: datetime) -> list[dict
 
 
 def _asked(call: Callable[[], T], where: str) -> T:
-    todo = "grant s3:ListBucket, s3:GetObject and cloudtrail:ListPublicKeys, and name the right bucket"
+    todo = "grant s3:ListBucket, s3:GetObject and cloudtrail:ListPublicKeys, and check the bucket's name"
     return asked(call, "AWS", where=where, todo=todo)

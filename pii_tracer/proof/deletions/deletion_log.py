@@ -138,7 +138,9 @@ class DeletionLog:
                 stands = self._pruned(connection)
                 if pruned not in (None, stands):
                     raise ProofError(
-                        "the deletion log was pruned while it was read", where=str(self.path), todo="read it again"
+                        "the deletion log was pruned during the read",
+                        where=str(self.path),
+                        todo="run the command again",
                     )
                 pruned = stands
                 page = reading.page(connection)

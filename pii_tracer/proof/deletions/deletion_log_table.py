@@ -37,7 +37,8 @@ def fill_table(log: DeletionLog, estate: str, kind: DeletionLogKind) -> Path:
     except ImportError:
         title = format_of(Format(kind.value)).title
         raise ProofError(
-            f"{title} tables need a catalog that is not installed", todo=f"pip install 'pii-tracer[{kind.value}-log]'"
+            f"{title} tables need a catalog that is not installed",
+            todo=f"run `pip install 'pii-tracer[{kind.value}-log]'`",
         ) from None
     except ProofError:
         raise
@@ -45,7 +46,7 @@ def fill_table(log: DeletionLog, estate: str, kind: DeletionLogKind) -> Path:
         raise ProofError(
             f"the deletion log's table cannot be written: {type(error).__name__}",
             where=str(folder),
-            todo="repair or move it; the log itself is whole, and the next run fills a new table from it",
+            todo="repair or move the table; the log is complete, and the next run fills a new table from the log",
         ) from None
     return folder
 

@@ -54,9 +54,9 @@ class LogRows:
         gapless = pc.count_distinct(numbers).as_py() == there.num_rows == last - first + 1
         if not gapless or last > self.last or first > self.pruned + 1:
             raise ProofError(
-                "the deletion log and its table do not agree: rows were taken out of one of them",
+                "the deletion log and its table differ: rows are missing in one of them",
                 where=str(folder),
-                todo="compare them, and restore the one that lacks rows",
+                todo="compare the log and its table, then restore the one that lacks rows",
             )
         return None if first <= self.pruned else int(last)
 

@@ -139,11 +139,13 @@ def open_answer(envelope: bytes, keys: Iterable[dsse.PublicKey]) -> RequestAnswe
             raise ValueError
         answer = RequestAnswer.model_validate(opened.statement["predicate"])
     except (ReviewError, ValidationError, ValueError):
-        raise ProofError("this is no answer to a request", todo="name a file that `attest answer` wrote") from None
+        raise ProofError(
+            "this file is not an answer to a request", todo="name a file written by `pii-tracer attest answer`"
+        ) from None
     if not opened.keyids:
         raise ProofError(
-            "the answer was changed, or is not signed by a key that was given",
-            todo="ask who sent it for the public key, or for the answer again",
+            "the answer was changed, or was not signed with one of the given keys",
+            todo="ask the sender for the public key, or for a new copy of the answer",
         )
     return answer
 

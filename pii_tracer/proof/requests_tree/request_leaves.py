@@ -52,10 +52,10 @@ def read_leaves(data: bytes) -> tuple[RequestLeaf, ...]:
         ValueError: it holds something else, or a salt or a request twice.
     """
     if not whole(data):
-        raise ValueError("the last request is cut off")
+        raise ValueError("the last request is truncated")
     found = tuple(map(_leaf, split_lines(data)))
     if len({leaf.salt for leaf in found}) != len(found) or len({leaf.id for leaf in found}) != len(found):
-        raise ValueError("two requests have one id or one salt")
+        raise ValueError("two requests have the same id or the same salt")
     return found
 
 
@@ -67,9 +67,9 @@ def leaves_under(said: Mapping[str, Any], data: bytes) -> tuple[RequestLeaf, ...
     """
     found = read_leaves(data)
     if len(found) != said["count"]:
-        raise ValueError("the number of requests is another")
+        raise ValueError("the number of requests differs")
     if said_of(split_lines(data))["root"] != said["root"]:
-        raise ValueError("the requests do not give the root")
+        raise ValueError("the requests do not match the root")
     return found
 
 
@@ -86,7 +86,7 @@ def _leaf(line: bytes) -> RequestLeaf:
     try:
         leaf = RequestLeaf.model_validate_json(line)
     except ValidationError:
-        raise ValueError("a line is no request") from None
+        raise ValueError("a line is not a request") from None
     if leaf.line() != line:
-        raise ValueError("a line is no request")
+        raise ValueError("a line is not a request")
     return leaf

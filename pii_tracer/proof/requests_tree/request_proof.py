@@ -103,7 +103,7 @@ def prove_request(attestation: bytes, stamp: bytes | None, leaves: bytes, reques
         found = leaves_under(dsse.unseal(attestation, ()).statement["predicate"]["requests"], leaves)
     except (ReviewError, ValueError, LookupError, TypeError):
         raise ProofError(
-            "the requests are not those of this attestation", todo="use the evidence as it was written"
+            "the request file does not belong to this attestation", todo="use the unchanged evidence file of this run"
         ) from None
     index = next((number for number, leaf in enumerate(found) if leaf.id == request), None)
     if index is None:

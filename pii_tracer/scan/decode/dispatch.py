@@ -42,7 +42,7 @@ class _Nest:
             PackedError: it lies too deep.
         """
         if self.depth >= _DEPTH:
-            raise PackedError("packed more often than is sensible")
+            raise PackedError("nested in too many archives")
         return _Nest(self.depth + 1, self.left)
 
     def drawn(self, pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
@@ -72,7 +72,7 @@ def _search_cell(depth: int, collector: Collector, value: bytes) -> bool:
     if not any(kind.fits(data) for kind in file_kinds()):
         return False
     if depth >= _DEPTH:
-        collector.unread("files in cells of files more often than is sensible")
+        collector.unread("files nested in cells too deeply")
         return True
     before, collector.search_file = collector.search_file, partial(_search_cell, depth + 1)
     try:

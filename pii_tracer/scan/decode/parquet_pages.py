@@ -85,7 +85,7 @@ def plain(data: memoryview, page: Page, codec: str) -> memoryview:
     if codec == "UNCOMPRESSED" or not page.packed or not len(body):
         return body
     if codec not in _CODECS:
-        raise PageError("a codec that is not unpacked here")
+        raise PageError("an unsupported codec")
     try:
         return memoryview(pa.decompress(body, page.plain_size - page.levels, _CODECS[codec]))
     except (pa.ArrowException, OSError, ValueError):

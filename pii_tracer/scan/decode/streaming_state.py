@@ -67,7 +67,7 @@ def _rows(data: memoryview) -> Iterator[memoryview]:
             yield data[position : position + size]
             position += size
     if position != len(data):
-        raise StateError("streaming state with more in it than its rows")
+        raise StateError("streaming state with more bytes than its rows")
 
 
 def _row(row: memoryview, collector: Collector, depth: int) -> None:

@@ -92,7 +92,7 @@ class RowKeys:
         known = {name.lower() for name in columns}
         missing = dict.fromkeys(c for term in self.terms for c in term.columns if c.lower() not in known)
         if missing:
-            raise UnknownRowsError(f"it has no {', '.join(missing)}, so it is unknown whose its rows are")
+            raise UnknownRowsError(f"the dataset has no {', '.join(missing)}, so nobody knows whose its rows are")
 
 
 def search_rows(name: str, data: bytes | memoryview, collector: Collector) -> None:
@@ -160,7 +160,7 @@ def _member(row: Row, name: str) -> Any:
     """A member by its name in any case, as Spark resolves it."""
     fits = [n for n in row if n == name] or [n for n in row if n.lower() == name.lower()]
     if len(fits) > 1:
-        raise UnknownRowsError("a column of the key is twice in it")
+        raise UnknownRowsError("it has a column of the key twice")
     return row[fits[0]] if fits else None
 
 
@@ -183,4 +183,4 @@ def _text(value: Any) -> str | None:
         return value.decode("utf-8", "replace")
     if isinstance(value, (UUID, date)) and not isinstance(value, datetime):
         return str(value)
-    raise UnknownRowsError(f"a column of the key has values that are not compared here ({type(value).__name__})")
+    raise UnknownRowsError(f"a column of the key has values that cannot be compared ({type(value).__name__})")

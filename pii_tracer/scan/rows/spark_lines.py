@@ -45,10 +45,10 @@ def records_of(lines: Iterable[bytes], layout: TextLayout) -> Iterator[bytes]:
     for number, line in enumerate(lines):
         body = line.rstrip(b"\r\n")
         if number == 0 and len(line) > _BUFFER and line.endswith(b"\r\n"):
-            raise UnclearLineError("a first line so long that Spark does not see how lines end")
+            raise UnclearLineError("a first line that is too long, so Spark cannot detect the line ending")
         ends |= {line[len(body) :]} - {b""}
         if len(ends) > 1 or b"\r" in ends:
-            raise UnclearLineError("ends of lines of more than one kind")
+            raise UnclearLineError("different line endings")
         if not parts and passed_over(body, layout):
             yield line
             continue
@@ -91,7 +91,7 @@ def refuse_odd_front(line: bytes, layout: TextLayout) -> None:
     if layout.serde is not Serde.SPARK or layout.multi_line:
         return
     if layout.encoding == "utf-8" and line.startswith(_MARK):
-        raise UnclearLineError("a line with a mark of UTF-8 that is not the mark of the file")
+        raise UnclearLineError("a line inside the file that begins with a byte order mark (BOM)")
     comment = (layout.comment or "").encode()
     if comment and line.strip(_BLANKS).startswith(comment) and not line.startswith(comment):
         raise UnclearLineError("a comment that is not at the start of its line")

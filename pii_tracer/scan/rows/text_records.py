@@ -75,7 +75,7 @@ def _without_mark(lines: Iterator[bytes], layout: TextLayout) -> Iterator[bytes]
     for number, line in enumerate(lines):
         if number == 0 and line.startswith(_MARK):
             if layout.multi_line and layout.encoding != "utf-8":
-                raise UnclearLineError("a mark of UTF-8 in another encoding")
+                raise UnclearLineError("a byte order mark (BOM) of UTF-8, but a different encoding")
             line = line[len(_MARK) :]
             if not line:  # the mark alone is no line
                 continue
@@ -214,7 +214,7 @@ def value_of(cell: str | None, column: TextColumn) -> str | None:
         if found and -most <= (number := int(found[1] + found[2])) < most:
             return str(number)
         if _DIGIT.search(cell):
-            raise UnclearLineError("a column of whole numbers has digits in another form, or too many")
+            raise UnclearLineError("a column of whole numbers has digits in an unusual form, or too many digits")
         return None
     if column.most is not None and len(cell) > column.most:
         raise UnclearLineError("a text is longer than its column")
@@ -240,4 +240,4 @@ def _refuse_other_names(names: Sequence[str], text: FileText) -> None:
     """A header that names other columns is a table whose columns were told wrongly, or no header at all."""
     mine = [column.name.lower() for column in text.columns]
     if [name.lower() for name in names] != mine[: len(names)]:
-        raise UnclearLineError("a header with other names than the columns that are declared, or in another order")
+        raise UnclearLineError("a header whose names or order differ from the declared columns")

@@ -41,7 +41,7 @@ def unread_file(name: str, error: EstateError | OSError, patterns: Patterns) -> 
     if isinstance(error, EstateError):
         why = error.what
     else:
-        why = f"no temporary copy of it can be made: {error.strerror or type(error).__name__}"
+        why = f"a temporary copy of it cannot be created: {error.strerror or type(error).__name__}"
     return scan_bytes(name, b"", patterns).model_copy(update={"unread": (why,), "sha256": ""})
 
 

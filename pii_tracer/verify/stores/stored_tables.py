@@ -33,6 +33,6 @@ def judge_table(
     if copy.mask:
         more, unread = rows_with_more(copy, copy.mask, scans, kept, at, patterns, readable=IN_STREAMS)
         verdict = judge_held(copy, copy.mask, verdict, scans, kept, more, unread)
-    nothing = () if scans else (f"{place}: no file lies there; was the table moved?",)
+    nothing = () if scans else (f"{place}: the place contains no file (the table may have been moved)",)
     unverified = (*verdict.unverified, *unlisted, *nothing)
     return PlaceLook(verdict.model_copy(update={"unverified": unverified, "compared": patterns.key_columns.labels}))

@@ -27,17 +27,17 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     iceberg.rewrite_manifests(steps)
     steps.add(
         ICEBERG_EXPIRE_SNAPSHOTS,
-        "on every branch and tag older snapshots still name the person's files; they are forgotten in the metadata"
-        " alone, and tags are moved to a commit without them",
+        "on every branch and tag, older snapshots still reference the person's files; this step expires these "
+        "snapshots in the metadata only, and moves tags to a commit without them",
         hazards=("I1", "I4", "C2"),
-        verification="each branch and tag names its current snapshot and no other",
+        verification="each branch and tag references its current snapshot only",
         retained=True,
     )
     steps.add(
         ICEBERG_REMOVE_ORPHANS,
-        "no engine removes files under Nessie, and old commits can be read as long as theirs are there",
+        "no engine removes files under Nessie, and old commits stay readable while their files exist",
         hazards=("I6", "C2"),
-        verification="every file in the folder is reached by a branch or tag, and none of them is unknown to the plan",
+        verification="a branch or tag references every file in the folder, and the plan knows each of them",
     )
     return tuple(steps.drafts)
 
@@ -47,9 +47,9 @@ def ref_steps(item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
     steps = StepWriter(item.copy, EXECUTOR, _base(item))
     steps.add(
         ICEBERG_REWRITE_REF,
-        f"the {kind} reaches files that hold the person, whatever other references do",
+        f"the {kind} references files that contain the person, independently of other references",
         hazards=("I3", "C2"),
-        verification=f"no row of the person is left in the {kind}; its other rows are",
+        verification=f"the {kind} contains no row of the person, and all its other rows",
         ref=name,
         kind=kind,
     )

@@ -29,7 +29,7 @@ _NAMED = 5
 _CONSTRAINT = "delta.constraints."
 _MAPPING = "delta.columnMapping.mode"
 _MANIFESTS = "_symlink_format_manifest"
-_AGAIN = "by rewriting those files, e.g. by an UPDATE that sets one row of each file to its current value"
+_AGAIN = "by rewriting these files, for example with an UPDATE that sets one row of each file to its current value"
 _OF_STREAMS = frozenset({"_checkpoints", "_spark_metadata"})
 _GUARDS = ("spark.delta.logStore.s3a.impl", "spark.delta.logStore.class")
 """Settings with a log store for several clusters: https://docs.delta.io/latest/delta-storage.html#multi-cluster-setup"""
@@ -55,21 +55,21 @@ class DeltaPlanner(FormatPlanner):
         """
         if any(name in state.properties for name in CATALOG_MANAGED):
             return (
-                "a catalog-managed Delta table: its catalog commits, and refuses VACUUM and REORG to others;"
-                " ask its owner to erase it there, or to drop the feature"
+                "a catalog-managed Delta table: only its catalog commits, and the catalog rejects VACUUM and REORG "
+                "from other engines. Ask its owner to erase the person there, or to drop the feature"
             )
         if state.properties.get(_APPEND_ONLY, "").lower() == "true":
             return (
-                f"a Delta table that refuses every DELETE ({_APPEND_ONLY} is true):"
-                " ask its owner to set it to false until"
-                " the erasure is over, then plan again"
+                f"a Delta table that rejects every DELETE ({_APPEND_ONLY} is true): ask its owner to set this "
+                "property to false until the erasure is complete, then plan again"
             )
         formats = state.properties.get(_UNIFORM)
         if formats:
             return (
-                f"a Delta table that is written as {formats} as well (UniForm). The other format's metadata keeps"
-                f" bounds and file names, and only its own engine writes it. Ask its owner to unset {_UNIFORM} and"
-                f" to remove that metadata: {_others_folders(formats)}, and no data file. Then plan again"
+                f"a Delta table that is also written as {formats} (UniForm). The metadata of that format retains "
+                "bounds and file names, and only its own engine writes that metadata. Ask its owner to unset "
+                f"{_UNIFORM} and to remove only that metadata, not data files: {_others_folders(formats)}. Then plan "
+                "again"
             )
         return None
 
@@ -95,8 +95,8 @@ class DeltaPlanner(FormatPlanner):
         if state.properties.get(_MAPPING, "none") == "none":
             return None
         return (
-            "its columns are mapped: files give them other names, and what is held cannot be separated from the"
-            " rest in them"
+            "its columns are mapped to different names in files, so a step cannot separate the held columns from the "
+            "rest"
         )
 
     def fixed_columns(self, state: TableState) -> Mapping[str, str]:
@@ -113,9 +113,10 @@ class DeltaPlanner(FormatPlanner):
         if any(name in conf for name in _GUARDS):
             return None
         return (
-            "S3 does not keep two clusters from writing the same commit of a Delta table: rows of a job that"
-            " commits during the run would be lost. Name the jobs that write to it under `writers` and stop them. Or"
-            " set a log store for several clusters in `spark.conf` as these jobs do. If nobody writes, waive this"
+            "S3 does not prevent two clusters from writing the same commit of a Delta table: rows of a job that "
+            "commits during the run would be lost. Name the jobs that write to the table under `writers`, and stop "
+            "them. Or set the multi-cluster log store that these jobs use in `spark.conf`. If no job writes, waive "
+            "this gap"
         )
 
     def beyond_engine(self, state: TableState, profile: str) -> str | None:
@@ -136,13 +137,18 @@ class DeltaPlanner(FormatPlanner):
         if _OF_STREAMS.intersection(parts[:-1]):
             return "the state of a stream in the table's folder: ask its owner to delete it or move it out"
         if _MANIFESTS in parts[:-1] and parts[-1] != "manifest":
-            return "a file beside the manifests for other engines, which a step recreates: ask its owner to remove it"
+            return (
+                "a file that Delta did not write, in the folder of manifests for other engines: ask its owner to "
+                "remove the file"
+            )
         return beside_rows(item, seen)
 
     def text_remedies(self, name: Format) -> Mapping[str, str]:
         return {
-            WRITERS: f"SET TBLPROPERTIES ('{TRANSACTIONS_KEPT}' = 'interval N days'), with N so that the writer of that"
-            " id has been silent for longer, and the others have not",
+            WRITERS: (
+                f"SET TBLPROPERTIES ('{TRANSACTIONS_KEPT}' = 'interval N days'), where N is shorter than the time "
+                "since that writer's last commit, and longer than that of all other writers"
+            ),
             TAGS: _AGAIN,
             NOTES: _AGAIN,
             DOMAINS: "by the tool that wrote them",

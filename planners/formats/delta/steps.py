@@ -26,9 +26,9 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     if item.rebuild_sql:
         steps.add(
             DELTA_REBUILD,
-            "no key to delete by: write the table again from its erased source",
+            "no key to delete by: rewrite the table from its erased source",
             hazards=("D1",),
-            verification="the schema is unchanged and the rows equal the recorded query's",
+            verification="the schema is unchanged, and the rows equal the result of the recorded query",
             irreversible=False,
             sql=item.rebuild_sql,
         )
@@ -38,7 +38,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
             f"a hold keeps {', '.join(copy.mask.kept)} of the rows: the rest becomes NULL, by MERGE against a key view"
             + ("; the clone takes all its files into its own folder" if clone else ""),
             hazards=("D1", "D5", "E1", *(("D8",) if clone else ())),
-            verification="in the person's rows only columns that stay have a value in the current version",
+            verification="in the current version, the person's rows have values only in the kept columns",
             irreversible=False,
             materialise=clone,
             columns=list(copy.mask.columns),
@@ -48,7 +48,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     steps.add(
         DELTA_PURGE,
         "a deletion vector leaves the row in its Parquet file and in the file's bounds"
-        + ("; where REORG skips clustered files, it is run without clustering columns" if clustered else ""),
+        + ("; if REORG skips clustered files, the step runs it without clustering columns" if clustered else ""),
         hazards=("D2", "D6", *(("D17",) if clustered else ())),
         verification="no live file has a deletion vector",
         irreversible=False,
@@ -65,8 +65,15 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     )
     steps.add(
         DELTA_CLEAN_LOG,
-        "log entries and checksums hold per-file minima and maxima"
-        + ("; checkpoints name removed partitions until the table keeps no tombstones for a moment" if named else ""),
+        "log entries and checksums contain minima and maxima of each file"
+        + (
+            (
+                "; checkpoints name removed partitions until the step sets the retention of tombstones to zero for a "
+                "moment"
+            )
+            if named
+            else ""
+        ),
         hazards=("D4", *(("D16",) if named else ())),
         verification="no log entry below the newest complete checkpoint"
         + (", which names no partition of the person" if named else ""),
@@ -85,7 +92,7 @@ def _erase(steps: StepWriter, copy: Copy, *, clone: bool) -> None:
             "logical delete by MERGE against a key view; a literal would stay in the commit log"
             + ("; the clone takes all its files into its own folder" if clone else ""),
             hazards=hazards,
-            verification="no row of the person is left in the current version",
+            verification="the current version contains no row of the person",
             irreversible=False,
             materialise=clone,
         )

@@ -31,23 +31,27 @@ class HiveAcidPlanner(FormatPlanner):
         return ()
 
     def without_name(self, state: TableState) -> str | None:
-        return None if state.table else "Hive deletes by the table's name, and the metastore's cannot be written in SQL"
+        return (
+            None
+            if state.table
+            else ("Hive deletes by the table's name, and SQL cannot write the name that the metastore has")
+        )
 
     def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
         named = sorted({name.lower() for name in state.partition_columns} & {name.lower() for name in keys})
         if not named:
             return None
         return (
-            f"a transactional table that is partitioned by a key of the person ({', '.join(named)}). The names of its"
-            " folders still have it after a delete. Ask its owner to drop the person's partitions (ALTER TABLE … DROP"
-            " PARTITION), or to partition it by something else"
+            f"a transactional table that is partitioned by a key of the person ({', '.join(named)}). The names of its "
+            "folders still contain the key after a delete. Ask its owner to drop the person's partitions (ALTER "
+            "TABLE … DROP PARTITION), or to partition the table by a different column"
         )
 
     def out_of_reach(self, way: Sequence[str], *, in_text: bool) -> str | None:
         if in_text:
-            return "it is in a JSON text there, in which Hive does not look: its job writes the key as a column"
+            return "the key is inside a JSON text, which Hive does not search: let the job write the key as a column"
         if any("`" in name for name in way):
-            return "its name has a backtick, which cannot be written in Hive's SQL: its owner renames the column"
+            return "its name has a backtick, which Hive's SQL cannot write: ask the owner to rename the column"
         return None
 
     def incomparable(self, state: TableState, kind: str) -> bool:
@@ -59,10 +63,10 @@ class HiveAcidPlanner(FormatPlanner):
         if PATH in seen.places:
             return "the name of a folder or file contains a value: ask its owner to drop the partition"
         if acid_folder(above) is None or not BUCKET.fullmatch(name):
-            return "a file beside Hive's own in the table's folder contains a value: ask its owner to remove it"
+            return "a file in the table's folder that Hive did not write contains a value: ask its owner to remove it"
         if seen.in_rows:
             return None
         return (
-            f"a file contains a value that none of its rows has ({', '.join(sorted(seen.places))}). Ask its owner to"
-            " write the table again (INSERT OVERWRITE), then plan again"
+            f"a file contains a value that none of its rows has ({', '.join(sorted(seen.places))}). Ask its owner to "
+            "rewrite the table (INSERT OVERWRITE), then plan again"
         )

@@ -23,7 +23,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     if item.copy.match:
         steps.add(
             HIVE_ACID_DELETE_ROWS,
-            "Hive notes the rows as deleted; bases and deltas keep them",
+            "Hive marks the rows as deleted; base and delta files still contain them",
             hazards=("H11", "E1"),
             verification="Hive finds no row of the person, and the keys are gone from the scratch folder",
             irreversible=False,
@@ -31,7 +31,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
         )
     steps.add(
         HIVE_ACID_COMPACT,
-        "a major compaction writes the partitions again without deleted rows",
+        "a major compaction rewrites the partitions without deleted rows",
         hazards=("H11",),
         verification="each partition has a base that contains every folder from before",
         irreversible=False,

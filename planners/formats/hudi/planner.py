@@ -79,12 +79,16 @@ class HudiPlanner(FormatPlanner):
             if parts[1:2] == ("metadata",):
                 return None
             return (
-                "Hudi's own notes (such as a commit's extraMetadata) hold a value, and no procedure rewrites them: its"
-                " owner writes the table again without them, and drops this one"
+                "Hudi's metadata (such as extraMetadata of a commit) contains a value, and no procedure rewrites "
+                "this metadata. Ask the owner to copy the table into a new one without the value, and to drop this "
+                "table"
             )
         logged = item.state is not None and item.state.write_mode == "mor" and _LOG_FILE.fullmatch(parts[-1])
         if not logged and not _BASE_FILE.fullmatch(parts[-1]):
-            return "a file in a Hudi table's folder that is not named as Hudi's, which no clean removes: its owner does"
+            return (
+                "a file in a Hudi table's folder whose name is not one of Hudi's; no clean removes this file: ask "
+                "its owner to remove it"
+            )
         return beside_rows(item, seen)
 
     def is_log(self, path: str) -> bool:
@@ -96,8 +100,9 @@ def _of_old_version(state: TableState) -> str | None:
     if state.format_version is None or state.format_version in HUDI_WRITABLE:
         return None
     return (
-        f"a Hudi table of version {state.format_version}, which Hudi 1.2 does not write as it is, and which its older"
-        " readers and writers cannot use once it is raised; its owner raises it (`CALL upgrade_table`), then plan again"
+        f"a Hudi table of version {state.format_version}, which Hudi 1.2 cannot write without an upgrade. Older "
+        "readers and writers cannot use an upgraded table. Ask the owner to upgrade it (`CALL upgrade_table`), then "
+        "plan again"
     )
 
 
@@ -106,8 +111,8 @@ def _logs_changes(state: TableState) -> str | None:
     if state.properties.get(_CDC, "").lower() != "true":
         return None
     return (
-        f"a Hudi table that logs its changes ({_CDC} is true). The log of a DELETE holds the rows that it takes"
-        " out, and no step removes such logs. Its owner switches it off and writes the table again, then plan again"
+        f"a Hudi table that logs its changes ({_CDC} is true). The log of a DELETE contains the deleted rows, and no "
+        "step removes such logs. Ask the owner to switch this off and to rewrite the table, then plan again"
     )
 
 
@@ -116,9 +121,9 @@ def _bootstrapped(state: TableState) -> str | None:
     if HUDI_BOOTSTRAPPED not in state.properties:
         return None
     return (
-        "a Hudi table that was bootstrapped. It may read rows by their position in the files that it was made of"
-        f" ({state.properties[HUDI_BOOTSTRAPPED]}), and gives others' rows wrong keys once one is taken out there."
-        " Ask its owner to rewrite it as a table that contains all of its rows, then plan again"
+        "a Hudi table that was bootstrapped. Hudi may read its rows by their position in the original files "
+        f"({state.properties[HUDI_BOOTSTRAPPED]}), and would give other people's rows wrong keys after a row is "
+        "removed there. Ask its owner to rewrite it as a table that contains all of its rows, then plan again"
     )
 
 
@@ -141,8 +146,8 @@ def _of_other_database(state: TableState) -> str | None:
     if not told or not schema or schema.rpartition(".")[2].lower() == told.lower():
         return None
     return (
-        f"a Hudi table of the database {told} ({_DATABASE}), known here as {state.table}. Hudi refuses to write it"
-        f" under another database's name: declare it as {told}.{name} in the estate file, then plan again"
+        f"a Hudi table of the database {told} ({_DATABASE}), known here as {state.table}. Hudi rejects writes under "
+        f"the name of a different database: declare the table as {told}.{name} in the estate file, then plan again"
     )
 
 
@@ -153,6 +158,7 @@ def _partitioned_by(state: TableState, keys: Collection[str]) -> str | None:
     if not named:
         return None
     return (
-        f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}). Its timeline still names the"
-        " partition afterwards, and no procedure rewrites that. Ask its owner to change the table's partitions"
+        f"a Hudi table that is partitioned by a key of the person ({', '.join(named)}). The timeline still names the "
+        "partition after a delete, and no procedure rewrites the timeline. Ask its owner to change the table's "
+        "partitions"
     )

@@ -31,9 +31,9 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     if item.rebuild_sql:
         steps.add(
             HUDI_REBUILD,
-            "no key to delete by: write the table again from its erased source",
+            "no key to delete by: rewrite the table from its erased source",
             hazards=("H1",),
-            verification="the schema is unchanged and the rows equal the recorded query's",
+            verification="the schema is unchanged, and the rows equal the result of the recorded query",
             irreversible=False,
             sql=item.rebuild_sql,
         )
@@ -42,7 +42,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
             HUDI_MASK_ROWS,
             f"a hold keeps {', '.join(copy.mask.kept)} of the rows: the rest becomes NULL, by semi-join",
             hazards=("H1", "H6", "E1"),
-            verification="in the person's rows only columns that stay have a value in the newest slices",
+            verification="in the newest slices, the person's rows have values only in the kept columns",
             irreversible=False,
             columns=list(copy.mask.columns),
         )
@@ -51,7 +51,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     if state and state.write_mode == "mor":
         steps.add(
             HUDI_COMPACT,
-            "log blocks hold the rows, and the delete itself added their record keys",
+            "log blocks contain the rows, and the delete added their record keys",
             hazards=("H2",),
             verification="no file group has a log file in its newest slice",
             irreversible=False,
@@ -65,7 +65,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     )
     steps.add(
         HUDI_REBUILD_METADATA,
-        "the metadata table keeps names and statistics of dead slices and does not heal",
+        "the metadata table retains names and statistics of removed slices until it is rebuilt",
         hazards=("H4", "H5"),
         verification="the metadata table was built after the clean",
     )
@@ -79,8 +79,8 @@ def _erase(steps: StepWriter, copy: Copy) -> None:
     if copy.match:
         steps.add(
             HUDI_DELETE_ROWS,
-            "logical delete by semi-join; older file slices keep the rows",
+            "logical delete by semi-join; older file slices still contain the rows",
             hazards=hazards,
-            verification="no row of the person is left in the newest slices",
+            verification="the newest slices contain no row of the person",
             irreversible=False,
         )

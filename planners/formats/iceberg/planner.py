@@ -69,7 +69,7 @@ class IcebergPlanner(FormatPlanner):
     def without_name(self, state: TableState) -> str | None:
         if state.table is not None:
             return None
-        return "no catalog of the estate file names this Iceberg table, and it can be written only by a name"
+        return "no catalog of the estate file names this Iceberg table, and Iceberg writes a table only by its name"
 
     def unsupported(self, state: TableState, keys: Collection[str]) -> str | None:
         if state.nessie is not None:
@@ -78,7 +78,7 @@ class IcebergPlanner(FormatPlanner):
 
     def no_rebuild(self, state: TableState) -> str | None:
         if state.kept_history is not None:
-            return f"its query says nothing of its older snapshots, {_TO_STAY}"
+            return f"its query does not produce its older snapshots, {_TO_STAY}"
         return nessie_support.NO_REBUILD if state.nessie is not None else None
 
     def no_clearing(self, state: TableState) -> str | None:
@@ -99,14 +99,13 @@ class IcebergPlanner(FormatPlanner):
     def text_remedies(self, name: Format) -> Mapping[str, str]:
         return {
             FORMER_COLUMNS: _CLEAN,
-            REST: f"of partition fields: REPLACE PARTITION FIELD, and {_CLEAN}; of the rest: by writing the table"
-            " again",
+            REST: f"of partition fields: REPLACE PARTITION FIELD, and {_CLEAN}; of the rest: by rewriting the table",
             NOTES: "CALL system.rewrite_data_files with 'rewrite-all' => 'true', branches too",
-            SUMMARIES: "expire_snapshots of these snapshots, or take the table out of `keep_history`",
+            SUMMARIES: "expire_snapshots of these snapshots, or remove the table from `keep_history`",
         }
 
 
-_TO_STAY = "whose history is to stay (`keep_history`)"
+_TO_STAY = "whose history must be kept (`keep_history`)"
 
 
 def _unkept(state: TableState, keys: Collection[str]) -> str | None:
@@ -119,7 +118,10 @@ def _unkept(state: TableState, keys: Collection[str]) -> str | None:
         why = f"it shares data files with {state.sharing[0].table or state.sharing[0].location}"
     if why is None and keys and all(key.partition(".")[0].lower() in kept.late for key in keys):
         why = f"its columns with a key ({', '.join(sorted(keys))}) are younger than some of its snapshots"
-    return why and f"an Iceberg table {_TO_STAY}, and {why}. Or take it out of `keep_history`, and its snapshots expire"
+    return why and (
+        f"an Iceberg table {_TO_STAY}, and {why}. Or remove the table from `keep_history`; then a step expires its "
+        "snapshots"
+    )
 
 
 def _writes_elsewhere(state: TableState) -> str | None:
@@ -128,9 +130,9 @@ def _writes_elsewhere(state: TableState) -> str | None:
         told = state.properties.get(name)
         if told and not _is_inside(told, state.location):
             return (
-                f"an Iceberg table whose data files go to a folder of their own ({name}). No step clears that folder,"
-                " and it is not searched with the table. Ask its owner to unset the property and to rewrite the files"
-                " into the table's folder (rewrite_data_files, expire_snapshots), then plan again"
+                f"an Iceberg table whose data files are in a separate folder ({name}). No step clears that folder, "
+                "and the search of the table does not include it. Ask its owner to unset the property and to rewrite "
+                "the files into the table's folder (rewrite_data_files, expire_snapshots), then plan again"
             )
     return None
 

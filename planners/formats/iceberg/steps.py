@@ -33,9 +33,9 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     if item.rebuild_sql:
         steps.add(
             ICEBERG_REBUILD,
-            "no key to delete by: write the table again from its erased source",
+            "no key to delete by: rewrite the table from its erased source",
             hazards=("I1",),
-            verification="the schema is unchanged and the rows equal the recorded query's",
+            verification="the schema is unchanged, and the rows equal the result of the recorded query",
             irreversible=False,
             sql=item.rebuild_sql,
         )
@@ -45,9 +45,13 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     steps.add(
         ICEBERG_EXPIRE_SNAPSHOTS,
         "older snapshots still reference the person's files"
-        + ("; they are forgotten and no file is removed, since other tables may read some" if shared else ""),
+        + (
+            "; the step expires these snapshots, but removes no file, because other tables may read some of the files"
+            if shared
+            else ""
+        ),
         hazards=("I1", "I3", "I4", *(("I7",) if shared else ())),
-        verification="only the current snapshot and the heads of references are left",
+        verification="the table has only the current snapshot and the heads of references",
         retained=True,
         older_than=None,
         retain_last=1,
@@ -55,10 +59,10 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     )
     steps.add(
         ICEBERG_REMOVE_ORPHANS,
-        "old metadata files and files nothing references are left to this sweep",
+        "this sweep removes old metadata files and unreferenced files",
         hazards=("I6", *(("I7",) if shared else ())),
         verification="every file in the folder is referenced by the table"
-        + (" or by one that shares files with it" if shared else ""),
+        + (" or by a table that shares files with it" if shared else ""),
         **shared,
     )
     return tuple(steps.drafts)
@@ -69,17 +73,17 @@ def history_steps(item: CopyDraft) -> tuple[Draft, ...]:
     steps = StepWriter.of_table(item.copy, "iceberg")
     steps.add(
         ICEBERG_REWRITE_HISTORY,
-        "the history is to stay (`keep_history`): every snapshot, branch and tag is written again without the person."
-        " Ids, times, parents and sequence numbers stay. Paths, sizes, checksums, bounds and the counts in summaries"
-        " change. Statistics files, summaries of single partitions and the log of metadata files do not stay",
+        "the history must be kept (`keep_history`): every snapshot, branch and tag is rewritten without the person. "
+        "Ids, times, parents and sequence numbers do not change. Paths, sizes, checksums, bounds and the counts in "
+        "summaries change. Statistics files, summaries of single partitions and the log of metadata files are removed",
         hazards=("I1", "I3", "I4", "I4b"),
-        verification="no data file of any snapshot holds the person, and no snapshot is missing",
+        verification="no data file of any snapshot contains the person, and no snapshot is missing",
         irreversible=False,
         snapshots=item.state.versions if item.state is not None else 0,
     )
     steps.add(
         ICEBERG_REMOVE_ORPHANS,
-        "the old data files, manifests and metadata files, which nothing references now, are left to this sweep",
+        "this sweep removes the old data files, manifests and metadata files, which are now unreferenced",
         hazards=("I6",),
         verification="every file in the folder is referenced by the table",
     )
@@ -94,7 +98,7 @@ def delete_rows(steps: StepWriter, item: CopyDraft) -> None:
             ICEBERG_MASK_ROWS,
             f"a hold keeps {', '.join(mask.kept)} of the rows: the rest becomes NULL, by semi-join",
             hazards=("I1", "E1"),
-            verification="in the person's rows only columns that stay have a value in the current snapshot",
+            verification="in the current snapshot, the person's rows have values only in the kept columns",
             irreversible=False,
             columns=list(mask.columns),
         )
@@ -102,17 +106,17 @@ def delete_rows(steps: StepWriter, item: CopyDraft) -> None:
     if item.copy.match and not mask:
         steps.add(
             ICEBERG_DELETE_ROWS,
-            "logical delete by semi-join; the bytes stay in older snapshots",
+            "logical delete by semi-join; older snapshots still contain the bytes",
             hazards=("I1", "E1"),
-            verification="no row of the person is left in the current snapshot",
+            verification="the current snapshot contains no row of the person",
             irreversible=False,
         )
     if item.state is not None:
         steps.add(
             ICEBERG_REWRITE_FILES,
-            "delete files only mark rows: write the data files again without them",
+            "delete files only mark rows as deleted: rewrite the data files without these rows",
             hazards=("I2", "I5"),
-            verification="no delete file is referenced by the current snapshot",
+            verification="the current snapshot references no delete file",
             irreversible=False,
         )
 
@@ -135,11 +139,11 @@ def ref_steps(item: CopyDraft, kind: str, name: str) -> tuple[Draft, ...]:
     masked: dict[str, Any] = {"columns": list(mask.columns)} if mask else {}
     steps.add(
         ICEBERG_REWRITE_REF,
-        f"the {kind} pins a snapshot that holds the person",
+        f"the {kind} retains a snapshot that contains the person",
         hazards=("I3",),
-        verification=f"in the person's rows in the {kind} only columns that stay have a value; its other rows are"
+        verification=f"in the {kind}, the person's rows have values only in the kept columns; other rows are unchanged"
         if mask
-        else f"no row of the person is left in the {kind}; its other rows are",
+        else f"the {kind} contains no row of the person, and all its other rows",
         ref=name,
         kind=kind,
         **masked,
@@ -154,9 +158,9 @@ def ref_lapse_steps(item: CopyDraft, lapse: datetime, patience: timedelta) -> tu
     steps = StepWriter.of_table(item.copy, "iceberg")
     steps.add(
         ICEBERG_AWAIT_REF,
-        "the tag's own age ends, and a declared job expires what is too old",
+        "the tag reaches its maximum age, and a declared job then expires it",
         hazards=("I3",),
-        verification=f"there is no {facts['ref_kind']} of this name any more",
+        verification=f"no {facts['ref_kind']} has this name any more",
         irreversible=False,
         not_before=lapse,
         ref=facts["ref"],

@@ -42,15 +42,15 @@ _TIMES = ("timestamp", "time32", "time64", "duration")
 _OF_TRANSACTIONS = {"operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"}
 """https://orc.apache.org/docs/acid.html"""
 _TRANSACTIONS = (
-    "files of a transactional table of Hive's. Folders beside them name deleted rows by number, and these rows stay in"
-    " the files until a major compaction. Delete the person by Hive, run ALTER TABLE … COMPACT 'major', and see that"
-    " its cleaner removed the old folders"
+    "files of a transactional table of Hive's. Other folders list deleted rows by number, and the files contain "
+    "these rows until a major compaction. Delete the person with Hive, run ALTER TABLE … COMPACT 'major', and check "
+    "that Hive's cleaner removed the old folders"
 )
 
 _OF_A_TABLE = (
-    "files that {} wrote for a table, as their footers say: written again, they would break that table for its readers."
-    " Name the table in a catalog of the estate file. If no table reads these files, let a job write the rows into a"
-    " new folder without that format, or delete them"
+    "footers show that {} wrote these files for a table. A rewrite of the files would break that table for its "
+    "readers. Name the table in a catalog of the estate file. If no table reads these files, let a job write the "
+    "rows into a new folder without that format, or delete them"
 )
 
 _BY_PLACE = re.compile(r"_c\d+$", re.IGNORECASE)
@@ -77,9 +77,9 @@ class PlainFilesPlanner(FormatPlanner):
         if not named:
             return None
         return (
-            f"a bare folder that is partitioned by a key of the person ({', '.join(named)}). No file shows whose its"
-            " rows are, and no step changes the names of folders. Ask its owner to rewrite the rows with"
-            " the key in the files, or to remove folders that contain nobody else"
+            f"a bare folder that is partitioned by a key of the person ({', '.join(named)}). No file shows whose its "
+            "rows are, and no step renames folders. Ask the owner to rewrite the rows with the key in the files, or "
+            "to remove folders that contain only the person"
         )
 
     def no_rebuild(self, state: TableState) -> str | None:
@@ -99,7 +99,7 @@ class PlainFilesPlanner(FormatPlanner):
 
     def missing_column(self, state: TableState) -> str:
         if TEXT_TABLE in state.properties:
-            return "the catalog or the estate file names no such column: lineage may be older than the last change"
+            return "the catalog and the estate file have no such column: lineage may be older than the last change"
         why = f": another delimiter than a comma, or no header ({_NO_HEADER})" if state.format is Format.CSV else ""
         return f"the files have no such column{why}"
 
@@ -123,19 +123,19 @@ class PlainFilesPlanner(FormatPlanner):
         if path.name == SUMMARY and summarised and "key-value metadata" not in seen.places:
             return None  # removed with the files that it tells of
         if MARKS.match(path.name):
-            return "a mark or checksum beside the data, which no step writes: ask its owner to remove it"
+            return "a marker file or checksum file, which no step rewrites: ask its owner to remove it"
         if not is_rewritten(path, item.copy.format):
             return "a hidden file that is not a data file (such as an editor's copy): ask its owner to remove it"
         if SKIPPED_LINE in seen.places:
             return "a line of a header or footer contains a value, and a rewrite keeps it: ask its owner to remove it"
         if BEYOND_COLUMNS in seen.places:
             return (
-                "a cell behind the last column contains a value, and a rewrite may keep it: ask its owner to remove it"
+                "a cell after the last column contains a value, and a rewrite may keep it: ask its owner to remove it"
             )
         if item.copy.format in _KEPT_METADATA and not seen.places.isdisjoint(_OWN_ENTRIES):
             return (
-                "entries of a data file's own metadata contain a value, and a rewrite keeps them: ask its owner to"
-                " rewrite that file without them"
+                "metadata inside a data file contains a value, and a rewrite keeps it: ask the owner to rewrite that "
+                "file without these metadata entries"
             )
         beside = seen.places - {"raw bytes"}  # of what stands in another place of the file again
         if item.copy.format is Format.PARQUET and beside and beside <= _TREATED_IN_PARQUET:
@@ -143,4 +143,4 @@ class PlainFilesPlanner(FormatPlanner):
         return beside_rows(item, seen)
 
     def text_remedies(self, name: Format) -> Mapping[str, str]:
-        return {FOOTERS: "by writing these files again without the entry"}
+        return {FOOTERS: "by rewriting these files without the entry"}

@@ -19,8 +19,8 @@ _BESIDE = {SINK_LOG: "F6", SUMMARY: "F7", TEXT_TABLE: _TEXT}
 """Properties of a folder that are hazards of their own."""
 
 _SUMMARY_GOES = (
-    "; the summary _metadata, which repeats their smallest and largest values, is removed, and readers fall back to"
-    " the files' own footers"
+    "; the step removes the summary file _metadata, which repeats minima and maxima; readers then use the footers of "
+    "the files"
 )
 
 
@@ -42,9 +42,9 @@ def folder_steps(item: CopyDraft) -> tuple[Draft, ...]:
     if item.rebuild_sql:
         steps.add(
             Action.FILES_REBUILD,
-            "no key to delete by: write the folder again from its erased source",
+            "no key to delete by: rewrite the folder from its erased source",
             hazards=("F1", "F2b", "F3", "F3b"),
-            verification="the rows equal the recorded query's",
+            verification="the rows equal the result of the recorded query",
             sql=item.rebuild_sql,
             format=copy.format.value,
             codec=codec,
@@ -63,21 +63,21 @@ def folder_steps(item: CopyDraft) -> tuple[Draft, ...]:
     if copy.mask:
         steps.add(
             Action.FILES_MASK_ROWS,
-            f"a hold keeps {', '.join(copy.mask.kept)} of the rows: only the files in which they hold more are written"
-            " again, with NULL in the rest, each swapped in whole" + summary,
-            verification="in the person's rows only columns that stay have a value in any file",
+            f"a hold keeps {', '.join(copy.mask.kept)} of the rows: only files in which these rows have more values "
+            "are rewritten, with NULL in the rest. Each new file replaces the old one in one step" + summary,
+            verification="in every file, the person's rows have values only in the kept columns",
             columns=list(copy.mask.columns),
             **rewrite,
         )
     if copy.mentions:
-        how = "in files that are written again, each swapped in whole" + summary
+        how = "in files that are rewritten; each new file replaces the old one in one step" + summary
         mask_mentions(steps, copy, Action.FILES_MASK_ROWS, how, irreversible=True, **rewrite)
     if copy.match and not copy.mask:
         steps.add(
             Action.FILES_REWRITE,
-            "there is no delete: only the files that hold the person are written again, each swapped in whole"
-            + summary,
-            verification="no row of the person is left in any file",
+            "plain files have no DELETE: only files that contain the person are rewritten; each new file replaces "
+            "the old one in one step" + summary,
+            verification="no file contains a row of the person",
             **rewrite,
         )
     return tuple(steps.drafts)

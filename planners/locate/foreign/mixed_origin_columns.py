@@ -57,8 +57,8 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
             _above(found, world, looked_at[column]) - rivals.changed if rivals.columns else set()
         )
         others = [f"{world.title_of(source.dataset)}.{source.column}" for source in sorted(unknown)]
-        others += [f"values that {where} makes or writes itself" for where in sorted(rivals.makers)]
-        others += [f"something that the job {job} does not report" for job in sorted(rivals.silent)]
+        others += [f"values that {where} generates" for where in sorted(rivals.makers)]
+        others += [f"a source that the job {job} does not report" for job in sorted(rivals.silent)]
         others += _shared(found, derived)
         if others:
             named = unknown or {ColumnId(dataset=carriage.dataset, column=column)} if rivals.silent else unknown
@@ -68,10 +68,12 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
                     dataset=state.dataset,
                     kind=GapKind.FOREIGN_KEYS,
                     seen=whole_list(column, others),
-                    reason=f"{column} identifies the rows to delete, but is also filled from {', '.join(others[:3])}."
-                    " Lineage does not connect that with the person. Equal values may belong to another person, whose"
-                    f" row would be deleted. {_same_persons(found, world, named)}. Otherwise let the job write the"
-                    " other values into a column of their own, in old rows, too, and plan again",
+                    reason=(
+                        f"{column} identifies the rows to delete, but is also filled from {', '.join(others[:3])}. "
+                        "Lineage does not connect that source with the person. Equal values may belong to another "
+                        f"person, whose rows would be deleted. {_same_persons(found, world, named)}. Otherwise let "
+                        "the job write the other values into a separate column, also in old rows, then plan again"
+                    ),
                     evidence=carriage.reason,
                 )
             )
@@ -82,15 +84,15 @@ def _shared(found: Survey, derived: Collection[tuple[str, str]]) -> list[str]:
     """What tells no persons apart, in a column beside keys: it can be somebody else's key."""
     blind = sorted({origin for origin, expression in derived if found.derived[origin, expression].blind})
     mixed = blind and not all(found.derived[at].blind for at in derived)
-    return [f"what is made of {origin}, the same for several persons" for origin in blind] if mixed else []
+    return [f"a value computed from {origin} that several persons share" for origin in blind] if mixed else []
 
 
 def _same_persons(found: Survey, world: World, unknown: Collection[ColumnId]) -> str:
     """What to do where the other values name the same persons."""
     tables = [f"{{table: {world.title_of(c.dataset)}, key: {c.column}}}" for c in sorted(unknown)[:3]]
     if not tables or found.subject.several_columns:
-        return "If equal values there are the same persons, waive this"
-    return f"If equal values there are the same persons, write {', '.join(tables)} under the subject's `tables`"
+        return "If equal values there belong to the same persons, waive this gap"
+    return f"If equal values there belong to the same persons, write {', '.join(tables)} under the subject's `tables`"
 
 
 @dataclass(frozen=True)

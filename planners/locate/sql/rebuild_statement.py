@@ -153,7 +153,10 @@ def recorded(
         return Recorded()
     if len(whole) > 1 and len({one.essence for one in whole}) > 1:
         return Recorded(
-            why="different recorded statements overwrite the whole table: it is unknown which one made what is there"
+            why=(
+                "different recorded statements overwrite the whole table: nobody knows which statement wrote the "
+                "present rows"
+            )
         )
     why = next((why for one in whole if (why := one.unsteady or _passing(one, passing) or _misfit(one, state))), None)
     return Recorded(why=why) if why else Recorded(newest, "")
@@ -179,8 +182,8 @@ def _overwrite(text: str, dynamic: bool) -> _Overwrite | str:
     tree = parsed(text if parts is None else unnamed(f"{parts.head} SELECT 1").text)
     if isinstance(tree, exp.Insert) and tree.args.get("overwrite") and tree.find(exp.Partition):
         return (
-            "its recorded statement overwrites partitions (PARTITION …), not the whole table: a rebuild would lose the"
-            " others"
+            "its recorded statement overwrites partitions (PARTITION …), not the whole table: a rebuild would lose "
+            "the other partitions"
         )
     if isinstance(tree, exp.Insert) and tree.args.get("overwrite") and dynamic:
         return (
@@ -217,7 +220,7 @@ def _unsteady(tree: exp.Expression | None) -> str | None:
     for node in tree.walk() if tree is not None else ():
         word = _changing(cast(exp.Expression, node))
         if word:
-            return f"its recorded statement uses {word}: it gives other rows than those that it wrote"
+            return f"its recorded statement uses {word}: a new run gives different rows"
     return None
 
 
@@ -237,7 +240,7 @@ def _changing(node: exp.Expression) -> str | None:
     if isinstance(node, exp.Column) and "_metadata" in (node.table.lower(), node.name.lower()):
         return "_metadata"
     if isinstance(node, exp.Version):
-        return "a version of the past (AS OF)"
+        return "an old version (AS OF)"
     if isinstance(node, exp.TableSample):
         return "TABLESAMPLE"
     if isinstance(node, exp.Query) and node.args.get("limit") and not node.args.get("order"):
@@ -255,4 +258,4 @@ def _misfit(one: _Overwrite, state: TableState) -> str | None:
         return None
     if ordered and one.placed and len(made) == len(have) and sorted(made) != sorted(have):
         return None  # INSERT goes by position; the same names in another order are a table that changed since
-    return f"its recorded statement gives the columns {', '.join(made)}, and the table has {', '.join(have)}"
+    return f"its recorded statement writes the columns {', '.join(made)}, but the table has {', '.join(have)}"

@@ -31,7 +31,7 @@ from planners.locate.sql.column_types import leaf_type
 from planners.locate.subject_survey import Survey
 from planners.step_drafts import NO_ROWS, CopyDraft, StepWriter
 
-_SAY = "`row: delete` where the row is the person's, `row: keep` where it is somebody else's, too"
+_SAY = "`row: delete` if the row belongs to the person, `row: keep` if it also belongs to somebody else"
 
 
 MANY_KEYS = 1_000
@@ -50,8 +50,8 @@ def refused(found: Survey, state: TableState, carriage: Carriage) -> str | None:
     unsaid = [field_name(m.column, m.trace.access) for m in carriage.mentions if not m.said]
     if unsaid:
         return (
-            f"a row can name several persons, and the estate file does not say whose it is when {', '.join(unsaid)}"
-            f" names the person. Say it there, at the table of the subject: {_SAY}"
+            "a row can name several persons, but the estate file does not declare whose the row is when "
+            f"{', '.join(unsaid)} names the person. Declare it at the table of the subject: {_SAY}"
         )
     return _cannot(state, carriage) or _too_many(found, state, carriage)
 
@@ -64,9 +64,9 @@ def _too_many(found: Survey, state: TableState, carriage: Carriage) -> str | Non
     if keys <= MANY_KEYS or keys * rows <= COMPARISONS:
         return None
     return (
-        f"{counted(keys, 'key')} would be looked for in the lists or maps of {counted(rows, 'row')}, each in each:"
-        " a run would not end in time. Plan for fewer persons at a time: this table takes up to"
-        f" {counted(max(MANY_KEYS, COMPARISONS // rows), 'key')}"
+        f"{counted(keys, 'key')} would be compared with the lists or maps of {counted(rows, 'row')}: a run would take "
+        "too long. Plan for fewer persons at a time: this table takes up to "
+        f"{counted(max(MANY_KEYS, COMPARISONS // rows), 'key')}"
     )
 
 
@@ -74,24 +74,21 @@ def _cannot(state: TableState, carriage: Carriage) -> str | None:
     lists = [m for m in carriage.mentions if m.in_list]
     inside = [field_name(m.column, m.trace.access) for m in carriage.mentions if m.trace.access and m not in lists]
     if inside:
-        return f"{inside[0]} is a field of a struct, and only a whole column becomes NULL in rows that stay"
+        return f"{inside[0]} is a field of a struct, but a step sets only whole columns to NULL in kept rows"
     planner = planner_of(state.format)
     if lists and (stuck := _no_elements(state, lists)):
         return stuck
     where = "a bare folder in S3" if state.in_objects else planner.no_clearing(state)
     if where is not None:
         kept = ", ".join(m.column for m in carriage.mentions)
-        return (
-            f"columns of rows that stay cannot be cleared in {where} yet: {kept}."
-            " There, only `row: delete` works for each key column"
-        )
+        return f"no step clears columns of kept rows in {where}: {kept}. Declare `row: delete` for each key column"
     fixed = fixed_columns(state)
     named = [name for m in carriage.mentions for name in (*(() if m in lists else (m.column,)), *m.clears)]
     stays = [f"{name} is {fixed[name.lower()]}" for name in named if name.lower() in fixed]
     if stays:
-        return f"{'; '.join(stays)}: it cannot become NULL in the rows that stay"
+        return f"{'; '.join(stays)}: it cannot become NULL in kept rows"
     if GENERATED in fixed.values():
-        return "the table makes columns from others, and would make them again in rows that stay"
+        return "the table computes columns from other columns, and would compute them again in kept rows"
     return None
 
 
@@ -101,26 +98,26 @@ def _no_elements(state: TableState, lists: Sequence[Mentioned]) -> str | None:
     where = "a bare folder in S3" if state.in_objects else planner_of(state.format).no_removing(state)
     if where is not None:
         return (
-            f"elements of lists and maps cannot be removed in {where} yet: {names}. Let the job write each element into"
-            " a row of its own, or the table in a format in which they are removed"
-            " (docs/where-is-the-key.md#lists-and-maps-of-persons); or remove the elements by hand. Then plan again"
+            f"no step removes elements of lists and maps in {where}: {names}. Let the job write one row for each "
+            "element, or use a format whose steps remove elements "
+            "(docs/where-is-the-key.md#lists-and-maps-of-persons). Or remove the elements by hand. Then plan again"
         )
     for m in lists:
         first, *rest = m.trace.access
         if not isinstance(first, ElementAccess) or any(isinstance(step, ElementAccess) for step in rest):
             return (
-                f"{field_name(m.column, m.trace.access)} is in a list inside of something else, and elements are"
-                " removed only from a list or a map that is a column of its own. Let the job write it so, or remove"
-                " the elements by hand; then plan again"
+                f"{field_name(m.column, m.trace.access)} is in a nested list, and steps remove elements only from a "
+                "list or map that is a whole column. Let the job write the list as a column, or remove the elements "
+                "by hand; then plan again"
             )
     fixed = fixed_columns(state)
     stays = [m.column for m in lists if fixed.get(m.column.lower(), NOT_NULL) != NOT_NULL]
     if stays:
-        return f"{stays[0]} is {fixed[stays[0].lower()]}: no step removes elements from it in the rows that stay"
+        return f"{stays[0]} is {fixed[stays[0].lower()]}: no step removes its elements in kept rows"
     cleared = {name.lower() for m in lists for name in m.clears}
     both = [m.column for m in lists if m.column.lower() in cleared]
     if both:
-        return f"{both[0]} loses elements and is under `clears`, too: take it out of `clears`, then plan again"
+        return f"{both[0]} loses elements, but is also under `clears`: remove it from `clears`, then plan again"
     return None
 
 
@@ -150,8 +147,8 @@ def mask_mentions(steps: StepWriter, copy: Copy, action: Action, how: str, **mor
         told: dict[str, Any] = {"hazards": ("E1",), "irreversible": False} | more
         steps.add(
             action,
-            f"the rows are somebody else's, too, and stay: {done} where they name the person, {how}",
-            verification=f"no row names the person in {mention.match.terms[0].label()}, and none is lost",
+            f"the rows also belong to somebody else, and are kept: {done} if they name the person, {how}",
+            verification=f"no row names the person in {mention.match.terms[0].label()}, and no row is lost",
             mention=number,
             columns=[*mention.match.lists, *mention.mask.columns],
             **told,
@@ -171,10 +168,9 @@ def spare_stored(items: Sequence[CopyDraft]) -> tuple[tuple[CopyDraft, ...], lis
     for item in items:
         if _stored(item) and item.carriage is not None and item.carriage.mentions:
             why = (
-                "rows of this dataset can name several persons, as in the table"
-                " that they are of, and one person cannot be"
-                " removed from them here. Say why whole objects go (`delete_whole`) where that is meant, or let the"
-                " owner write them again, then plan again (a waiver does not free it)"
+                "rows of this dataset can name several persons, and no step removes one person from such rows in "
+                "objects. If whole objects must be deleted, write the reason (`delete_whole`). Otherwise ask the "
+                "owner to rewrite the objects. Then plan again (a waiver does not unblock it)"
             )
             gaps.append(several_persons(item, why))
             blocked = item.copy.model_copy(update={"strategy": Strategy.BLOCKED, **NO_ROWS})

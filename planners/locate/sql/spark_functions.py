@@ -107,17 +107,17 @@ def _value(node: exp.Expression, value: str) -> str | None:
         function = _BY_NAME.get(node.name.lower())
         if function is not None and len(node.expressions) == 1:
             return function(node.expressions[0], value)
-        raise NotComputable(f"the function `{node.name.lower()}` is not one whose result is known for certain")
+        raise NotComputable(f"the function `{node.name.lower()}` has no certain result")
     typed = _FUNCTIONS.get(type(node))  # by exact type: what the parser derives from a function is another function
     if typed is not None:
         return typed(node, value)
-    raise NotComputable(f"the function `{node.key}` is not one whose result is known for certain")
+    raise NotComputable(f"the function `{node.key}` has no certain result")
 
 
 def _text(node: exp.Expression | None) -> str:
     if isinstance(node, exp.Literal):
         return str(node.this)
-    raise NotComputable("an argument that must be a literal is not one")
+    raise NotComputable("an argument must be a literal")
 
 
 def _of(function: Callable[[str], str]) -> Callable[[exp.Expression, str], str | None]:

@@ -53,7 +53,7 @@ def to_decimal(text: str, type_: exp.DataType) -> str:
     if not all(size.isdigit() for size in sizes) or any(int(size) for size in sizes[1:]):
         raise NotComputable("a cast to a type whose text form is not certain")
     if not _WRITTEN.fullmatch(text) or len(text.lstrip("-")) > int(sizes[0]):
-        raise NotComputable("a cast to DECIMAL of what is no whole number, or does not fit")
+        raise NotComputable("a cast to DECIMAL of a fraction, or of a number that does not fit")
     return text
 
 
@@ -66,7 +66,7 @@ def written_number(node: exp.Expression | None) -> int:
     sign, inner = (-1, node.this) if isinstance(node, exp.Neg) else (1, node)
     if isinstance(inner, exp.Literal) and not inner.is_string and inner.is_int:
         return sign * int(inner.this)
-    raise NotComputable("an argument that must be a whole number is not one")
+    raise NotComputable("an argument must be a whole number")
 
 
 def arithmetic(node: exp.Expression, value: Callable[[exp.Expression], str | None]) -> str | None:
@@ -79,11 +79,11 @@ def arithmetic(node: exp.Expression, value: Callable[[exp.Expression], str | Non
         NotComputable: the other side is no such number, the value is none, or the result depends on its type.
     """
     if not _stays_number(node) and not _cast_to_whole(node):
-        raise NotComputable("a text made of a sum, whose form depends on the column's type")
+        raise NotComputable("a text of a sum, whose form depends on the column's type")
     if isinstance(node, exp.Neg):
         number = _told(node.this, value)
         if number is not None and (abs(number) in _EDGES or abs(number) > _BIGINT):
-            raise NotComputable("the negative of a number that may be the least of its type")
+            raise NotComputable("the negative of the smallest number of its type")
         return None if number is None else str(-number)
     left, right = node.this, node.expression
     first = isinstance(left, exp.Literal | exp.Neg) and not left.find(exp.Column)

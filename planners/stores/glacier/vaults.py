@@ -80,9 +80,9 @@ def vault_steps(item: CopyDraft, state: VaultState) -> tuple[Draft, ...]:
         rewritten = _rewrite(steps, archives, item)
     steps.add(
         Action.VAULT_DELETE,
-        "the archives that were written again still hold the person"
+        "the old archives of rewritten ones still contain the person"
         if rewritten
-        else "whole archives go, with everybody in them: the estate file says why",
+        else "whole archives are deleted, with the data of all persons: the estate file states the reason",
         hazards=("S5", "S6"),
         verification="Glacier accepted every deletion; the next step verifies that they are gone",
         archives=archives,
@@ -90,10 +90,10 @@ def vault_steps(item: CopyDraft, state: VaultState) -> tuple[Draft, ...]:
     )
     steps.add(
         Action.VAULT_AWAIT_INVENTORY,
-        "an archive is gone when an inventory made after its deletion does not list it, and what was fetched of it has"
-        " expired",
+        "an archive is gone when an inventory made after its deletion does not list it, and its fetched output has "
+        "expired",
         hazards=("S6",),
-        verification="an inventory newer than the deletions lists none of the deleted archives and every new one",
+        verification="an inventory newer than the deletions lists every new archive, and none of the deleted archives",
         irreversible=False,
         archives=archives,
         others=sorted(a.id for a in state.archives if a.of_others),
@@ -117,9 +117,9 @@ def _rewrite(steps: StepWriter, archives: Sequence[object], item: CopyDraft) -> 
     match = item.copy.match
     steps.add(
         Action.VAULT_REWRITE,
-        "each archive holds many people: written again without this one, as an archive of its own",
+        "each archive contains many people: the step rewrites it without the person, as a new archive",
         hazards=("S5", "F3"),
-        verification="every archive was read, and is free of the person or has a successor that is",
+        verification="every archive was read; it does not contain the person, or has a successor that does not",
         irreversible=False,
         archives=archives,
         tier="Standard",

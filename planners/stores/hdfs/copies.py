@@ -17,9 +17,9 @@ from planners.stores.hdfs.places import named_for, treated, untreated
 from planners.stores.place_gaps_and_copies import BY_KEY, Kept, kept_copy, remade_by_nobody
 
 _WHAT = {
-    HdfsKind.SNAPSHOT: "a snapshot keeps files that hold the person",
-    HdfsKind.TRASH: "files that hold the person lie in the trash",
-    HdfsKind.TEMPORARY: "a job left files that hold the person",
+    HdfsKind.SNAPSHOT: "a snapshot retains files that contain the person",
+    HdfsKind.TRASH: "the trash has files that contain the person",
+    HdfsKind.TEMPORARY: "a job left temporary files that contain the person",
 }
 
 

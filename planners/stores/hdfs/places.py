@@ -18,21 +18,24 @@ def untreated(place: HdfsPlace, seen: HdfsEvidence | None, named: frozenset[str]
     named: files that metadata names (`named_for`).
     """
     if seen is None:
-        return "it was not looked into"
+        return "the place was not searched"
     if seen.telling:
-        return "names in it hold a value of the person, and a plan would list them: give them others, or delete them"
+        return (
+            "names of files or folders contain a value of the person, and a plan would print them: rename or delete "
+            "them"
+        )
     if place.kind is HdfsKind.SNAPSHOT and seen.strong:
-        return None if place.agreed else "once its owner agrees, name it under `hdfs[].deletable`"
+        return None if place.agreed else "when the owner agrees, add the place under `hdfs[].deletable`"
     if seen.unread or seen.beyond or (seen.in_digits and not seen.strong and seen.state is None):
-        return "what is in it is not known for certain"
+        return "its contents are not known for certain"
     if not (seen.strong or seen.in_digits or seen.unseen):
         return None
     if place.encrypted or place.striped:
-        return "no step writes or deletes such files"
+        return "no step rewrites or deletes encrypted or erasure-coded files"
     if place.kind is HdfsKind.FOLDER:
         return _stuck(place, seen, named)
     if place.kind is HdfsKind.TEMPORARY and not place.agreed:
-        return "once nothing writes there and its owner agrees, name it under `hdfs[].deletable`"
+        return "when nothing writes there, and the owner agrees, add the place under `hdfs[].deletable`"
     if place.kind is HdfsKind.TABLE:
         return _unsafe(place, seen, named)
     return None
@@ -44,7 +47,9 @@ def _unsafe(place: HdfsPlace, seen: HdfsEvidence, named: frozenset[str]) -> str 
     if seen.crowded:
         return seen.crowded
     if any(file.path in named for file in place.files):
-        return "another table's metadata names files in it, which the erasure would take away from that table"
+        return (
+            "the metadata of a different table references files in this place, and the erasure would remove these files"
+        )
     return None
 
 
@@ -58,11 +63,11 @@ def named_for(place: HdfsPlace, inventory: Inventory, seen: Mapping[str, HdfsEvi
 
 def _stuck(place: HdfsPlace, seen: HdfsEvidence, named: frozenset[str]) -> str | None:
     if seen.state is None:
-        return f"no step writes its files again: {seen.stuck}"
+        return f"no step rewrites its files: {seen.stuck}"
     if seen.crowded:
         return seen.crowded
     if any(file.path in named for file in place.files):
-        return "a table's metadata names files in it, and to write them again would break the table"
+        return "the metadata of a table references files in this place, and a rewrite would break that table"
     return None
 
 
@@ -100,7 +105,7 @@ def hdfs_gaps(
 def hdfs_gap(gap: InventoryGap, seen: HdfsEvidence | None) -> Gap:
     """The gap of a place, with what was seen there."""
     if seen is None:
-        return place_gap(gap, None, "unseen", ["it was not looked into"])
+        return place_gap(gap, None, "unseen", ["the place was not searched"])
     left = seen.unread or seen.beyond
     state = "person" if seen.holders else "unread" if left else "digits" if seen.in_digits else "clean"
     return place_gap(gap, seen, state, _told(seen))
@@ -109,16 +114,18 @@ def hdfs_gap(gap: InventoryGap, seen: HdfsEvidence | None) -> Gap:
 def _told(seen: HdfsEvidence) -> list[str]:
     told = [f"the person is in {seen.holders:,} of {counted(seen.files, 'file')}: in {', '.join(seen.places)}"]
     if not seen.holders:
-        told = [f"of {counted(seen.files, 'file')}, no unmistakable value was found in what could be read"]
+        told = [f"of {counted(seen.files, 'file')}, the readable ones contain no unmistakable value"]
     if seen.unread:
-        told.append(f"{counted(len(seen.unread), 'file')} could not be read, or only in part")
+        told.append(f"{counted(len(seen.unread), 'file')} could not be read completely")
     if seen.beyond:
-        told.append(f"metadata there names {counted(seen.beyond, 'file')} outside of the estate's places in HDFS")
+        told.append(
+            f"metadata of this place references {counted(seen.beyond, 'file')} outside of the estate's places in HDFS"
+        )
     if seen.in_digits:
         told.append(
-            f"{counted(seen.in_digits, 'file holds', 'files hold')} digits of"
-            " a short key and nothing else of the person"
+            f"{counted(seen.in_digits, 'file contains', 'files contain')} digits of a short key, but no other value "
+            "of the person"
         )
-    short = "short numeric keys look like other numbers in bytes" if seen.short else None
-    told.append(short or "rows of the person with other keys only cannot be found by bytes")
+    short = "in bytes, short numeric keys look like other numbers" if seen.short else None
+    told.append(short or "a byte search cannot find rows of the person that have only other keys")
     return told

@@ -25,7 +25,7 @@ def hdfs_steps(item: CopyDraft, place: HdfsPlace, plan_id: str) -> tuple[Draft, 
     if place.kind is HdfsKind.SNAPSHOT:
         steps.add(
             Action.HDFS_DELETE_SNAPSHOT,
-            "a snapshot keeps the bytes of what is deleted, and nothing in it can be changed",
+            "a snapshot retains the bytes of deleted files, and no step can change a snapshot",
             hazards=("S9",),
             verification="the snapshot does not exist",
             mark=place.mark,
@@ -33,16 +33,16 @@ def hdfs_steps(item: CopyDraft, place: HdfsPlace, plan_id: str) -> tuple[Draft, 
     elif place.kind is HdfsKind.FOLDER:
         steps.add(
             Action.HDFS_REWRITE,
-            "each file holds many people: written again without this one, in one rename",
+            "each file contains many people: the step rewrites it without the person, and replaces it in one rename",
             hazards=("S9", "F3", *hazards_of_text(item.copy)),
-            verification="every file is free of the person, other rows unchanged",
+            verification="no file contains the person, and other rows are unchanged",
             format=item.copy.format.value,
             files=[_described(read) for read in item.reads],
         )
     else:
         steps.add(
             Action.HDFS_DELETE_FILES,
-            "HDFS moved what was deleted, or a job left it: it is deleted past the trash",
+            "HDFS moved deleted files here, or a job left them: the step deletes them without the trash",
             hazards=("S9",),
             verification="none of the listed files exists",
             files=[_described(read) for read in item.reads],
@@ -68,6 +68,8 @@ def whole_deletions_in_hdfs(items: Iterable[CopyDraft]) -> tuple[Override, ...]:
         if place is None or place.kind in (HdfsKind.FOLDER, HdfsKind.TABLE) or not item.drafts:
             continue
         number = len(place.files) if place.kind is HdfsKind.SNAPSHOT else len(item.reads)
-        why = place.agreed or "what its user deleted"
-        found.append(f"{place.location}: {counted(number, 'file goes', 'files go')} with everybody in them; {why}")
+        why = place.agreed or "files that its user deleted"
+        found.append(
+            f"{place.location}: {counted(number, 'file is', 'files are')} deleted, with the data of all persons; {why}"
+        )
     return tuple(Override(kind="hdfs_delete", reason=reason) for reason in sorted(found))

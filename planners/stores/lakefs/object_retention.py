@@ -41,7 +41,7 @@ class Repository:
         if missing:
             raise PlanError(
                 f"the repository references {counted(len(missing), 'commit')} missing from its commit list",
-                todo="read the repository again; what an unknown commit keeps is unknown",
+                todo="read the repository again, because nobody knows which objects an unknown commit references",
             )
 
 
@@ -98,7 +98,7 @@ def _line(repository: Repository, branch: str | None, start: str) -> Iterator[tu
     seen: set[str] = set()
     while current is not None:
         if current in seen:
-            raise PlanError("the commits of the repository go in a circle", todo="read the repository again")
+            raise PlanError("the commits of the repository form a cycle", todo="read the repository again")
         seen.add(current)
         commit = repository.commits[current]
         yield commit, replaced
@@ -113,7 +113,9 @@ def keepers(repository: Repository, rules: Rules, holders: Iterable[str], now: d
     """
     wanted = set(holders)
     if wanted - repository.commits.keys():
-        raise PlanError("a commit that holds the object is not in the repository", todo="read the repository again")
+        raise PlanError(
+            "a commit that references the object is not in the repository", todo="read the repository again"
+        )
     found: list[Keeper] = []
     for branch, start in _starts(repository):
         period = timedelta(days=rules.days(branch))
@@ -156,7 +158,9 @@ def change(repository: Repository, rules: Rules, holders: Iterable[str], now: da
         PlanError: the deadline is over, or as `keepers`.
     """
     if deadline < now:
-        raise PlanError("the deadline is over", todo="let the object go at once: a retention of 0 days")
+        raise PlanError(
+            "the deadline has passed", todo="set a retention of 0 days, so that the object is removed at once"
+        )
     wanted = set(holders)
     kept = keepers(repository, rules, wanted, now)
     heads = tuple(sorted({k.branch for k in kept if k.kind is Keeps.HEAD and k.branch is not None}))

@@ -121,21 +121,21 @@ class _Case:
             gaps.append(_gap(state, GapKind.UNKNOWN_TABLE, reason, "the estate file, `lakefs`"))
         if state.dangling is not None and (state.stray is None or self.seen.strays):
             reason = (
-                f"commits that no branch leads to cannot be listed ({state.dangling}), and what they keep alive is not"
-                " known. Give the repository rules, and let this run prepare a collection and read its list"
+                f"commits that no branch leads to cannot be listed ({state.dangling}), so nobody knows which objects "
+                "they reference. Set garbage collection rules for the repository, and let this run prepare a "
+                "collection and read its list"
             )
             gaps.append(_gap(state, GapKind.LAKEFS_DANGLING, reason, state.storage))
         if state.stray is None:
             reason = (
-                "the storage below the repository cannot be listed from here, so no run can show that an object is"
-                " gone: name `local_root`, or the estate's `s3`. A run under a waiver ends unverified"
+                "the storage below the repository cannot be listed from here, so no run can verify that an object is "
+                "removed: set `local_root`, or the estate's `s3`. A run under a waiver ends unverified"
             )
             gaps.append(_gap(state, GapKind.LAKEFS_STORAGE, reason, state.storage))
         if self.seen.messages:
             reason = (
-                f"{counted(self.seen.messages, 'commit has', 'commits have')} a value of the"
-                " person in their message or metadata, and lakeFS"
-                " changes no commit: only a new repository is free of them"
+                f"{counted(self.seen.messages, 'commit has', 'commits have')} a value of the person in their message "
+                "or metadata, and lakeFS cannot change commits. Create a new repository without these commits"
             )
             gaps.append(_gap(state, GapKind.LAKEFS_MESSAGES, reason, state.location))
         if not self._compared():
@@ -216,32 +216,37 @@ class _Case:
         changed = going.change
         heads = f"at the head of {', '.join(changed.delete_on)}" if changed.delete_on else "at no head"
         told = (
-            f"{counted(len(going.addresses), 'object holds', 'objects hold')} the person,"
-            f" {heads}, in {counted(len(going.holders), 'commit')}"
+            f"{counted(len(going.addresses), 'object contains', 'objects contain')} the person, {heads}, in "
+            f"{counted(len(going.holders), 'commit')}"
         )
         if self.seen.named:
-            told = f"{counted(len(going.addresses), 'object holds', 'objects hold')} the person, and names do too"
-        return f"{told}; the collector may take the last of them on {going.collectable:%Y-%m-%d %H:%M} UTC"
+            told = (
+                f"{counted(len(going.addresses), 'object contains', 'objects contain')} the person, and names contain "
+                "the person, too"
+            )
+        return f"{told}; the collector may remove the last of them on {going.collectable:%Y-%m-%d %H:%M} UTC"
 
     # --- what stands against it ---
 
     def _named(self) -> Gap:
         reason = (
-            f"the person's values are in {counted(self.seen.named, 'name')} or"
-            " metadata of objects, branches or tags, and a plan"
-            " would list them: give them other names, then plan again (hazard F2)"
+            f"the person's values are in {counted(self.seen.named, 'name')} or metadata of objects, branches or tags, "
+            "and a plan would print them: rename these objects, branches or tags, then plan again (hazard F2)"
         )
         return _gap(self.state, GapKind.OBJECT_NAMES, reason, self.state.location)
 
     def _blocking(self, going: LettingGo) -> list[Gap]:
         state, seen, gaps = self.state, self.seen, []
         if self.match is None:
-            gaps.append(self._no_way("no column of its table holds an identifier of the person", state.declared.of))
+            gaps.append(self._no_way("no column of its table contains an identifier of the person", state.declared.of))
         if seen.unread:
             gaps.append(self._no_way("not every object could be decoded", "; ".join(seen.unread[:3]), seen.unread))
         logs = _logs(state)
         if logs:
-            reason = "tables with logs of their own lie under the declared prefixes: rewriting their files breaks them"
+            reason = (
+                "the declared prefixes contain tables with their own logs (Delta, Iceberg, Hudi): a rewrite of their "
+                "files would break them"
+            )
             gaps.append(
                 self._no_way(
                     reason, f"{counted(len(logs), 'path')} of {' and '.join(sorted(set(logs.values())))} logs", logs
@@ -250,30 +255,30 @@ class _Case:
         foreign = sorted(a for a in seen.persons if not a.startswith(state.storage + "/"))
         if foreign:
             reason = (
-                "the person is in objects that were imported: they lie outside the repository's storage, and lakeFS"
-                " never removes them. Erase them where they lie, and import them again"
+                "the person is in objects that were imported: these objects are outside the repository's storage, "
+                "and lakeFS never removes them. Erase the person in the original objects, then import them again"
             )
             gaps.append(_gap(state, GapKind.LAKEFS_IMPORTED, reason, counted(len(foreign), "object"), whole=foreign))
         for branch in state.branches:
             staged = {a for a in branch.staged.values() if a is not None}
             if (branch.name in going.rewrites and branch.staged) or staged & seen.persons:
                 reason = (
-                    f"the branch {branch.name} has uncommitted changes: they would be committed with the erasure, or"
-                    " hold the person. Commit or reset them, then plan again"
+                    f"the branch {branch.name} has uncommitted changes: they would be committed with the erasure, or "
+                    "may contain the person. Commit or reset the changes, then plan again"
                 )
                 number, listed = counted(len(branch.staged), "path"), branch.staged.items()
                 gaps.append(_gap(state, GapKind.LAKEFS_STAGED, reason, number, branch.name, listed))
             if branch.name in going.rewrites and branch.protected:
                 reason = (
-                    f"the branch {branch.name} is protected, and its head holds the person: lift the protection for the"
-                    " erasure, or bring the rewritten objects in by a merge of your own"
+                    f"the branch {branch.name} is protected, and its head contains the person: remove the protection "
+                    "for the erasure, or merge the rewritten objects yourself"
                 )
                 gaps.append(_gap(state, GapKind.LAKEFS_PROTECTED, reason, "branch protection rules", branch.name))
             beyond = [path for path in going.rewrites.get(branch.name, ()) if not state.declares(path)]
             if beyond:
                 reason = (
-                    f"the person is on the branch {branch.name} in objects that no declared prefix covers: declare"
-                    " them, or erase them by hand"
+                    f"the person is on the branch {branch.name} in objects that no declared prefix covers: declare a "
+                    "prefix for these objects, or erase them by hand"
                 )
                 number = counted(len(beyond), "path")
                 gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, number, branch.name, beyond))
@@ -288,8 +293,8 @@ class _Case:
             derived = self.found.derived[trace.origin, trace.expression]
             if derived.shared:
                 reason = (
-                    f"other people have {counted(derived.shared, 'value')} of"
-                    f" {trace.origin} too: rows with no other key stay"
+                    f"{counted(derived.shared, 'value')} of {trace.origin} cannot identify the person, because other "
+                    "people have the same value: rows that have no other key would remain"
                 )
                 gaps.append(_gap(self.state, GapKind.SHARED_IDENTIFIER, reason, f"column {column}", column))
         return gaps
@@ -300,8 +305,8 @@ class _Case:
         for tag, commit in sorted(self.state.tags.items()):
             if commit in going.holders or going.lost & set(self.state.tree_of(commit).values()):
                 reason = (
-                    f"the tag {tag} names a commit that loses objects: lakeFS's collector keeps nothing for tags, and"
-                    " reading them through the tag ends with 410. Move the tag, or agree to it"
+                    f"the tag {tag} references a commit that loses objects: lakeFS's collector retains nothing for "
+                    "tags, and reads through the tag will fail with status 410. Move the tag, or waive this gap"
                 )
                 gaps.append(_gap(self.state, GapKind.LAKEFS_TAG, reason, f"commit {commit[:12]}", tag, [commit]))
         return gaps

@@ -30,10 +30,10 @@ def lakefs_steps(item: CopyDraft, state: LakefsState, going: LettingGo, plan_id:
     if going.rewrites:
         steps.add(
             Action.LAKEFS_REWRITE,
-            "every branch has a head of its own: rewritten without the person and committed on each that holds them",
+            "every branch has its own head: the step rewrites the objects without the person, and commits on each "
+            "branch that contains them",
             hazards=("C1", "F3"),
-            verification="no branch's head names an object that holds the person; every other path names what it named"
-            " before",
+            verification="no head of a branch references an object that contains the person; other paths are unchanged",
             irreversible=False,
             format=state.declared.format.value,
             branches=[
@@ -54,10 +54,11 @@ def lakefs_steps(item: CopyDraft, state: LakefsState, going: LettingGo, plan_id:
         )
     steps.add(
         Action.LAKEFS_AWAIT_COLLECTION,
-        f"{state.declared.owner} runs lakeFS's garbage collection once no active commit names the objects, and only it"
-        " can remove them safely" + ("; the run calls it by the declared command" if state.declared.collect else ""),
+        f"{state.declared.owner} runs lakeFS's garbage collection when no active commit references the objects; only "
+        "this collection can remove them safely"
+        + ("; the run calls it by the declared command" if state.declared.collect else ""),
         hazards=("C1",),
-        verification="none of the objects can be read through lakeFS, or lies in the storage in any version",
+        verification="none of the objects can be read through lakeFS, and the storage has none of them in any version",
         irreversible=bool(state.declared.collect),
         not_before=going.collectable,
         owner=state.declared.owner,
@@ -72,9 +73,9 @@ def lakefs_steps(item: CopyDraft, state: LakefsState, going: LettingGo, plan_id:
     if changed:
         steps.add(
             Action.LAKEFS_RESTORE_RULES,
-            "the lowered retention must not cost more history",
+            "the lowered retention must not remove more history",
             hazards=("C1",),
-            verification="the rules are as they were before, or as somebody else set them since",
+            verification="the rules are as before, or as somebody else set them in the meantime",
             irreversible=False,
             before=before,
             after=after,
@@ -93,10 +94,9 @@ def _told(rules: Rules | None) -> dict[str, Any] | None:
 def _cost(going: LettingGo) -> str:
     others = len(going.expires)
     return (
-        "retention is the repository's own and knows no single object."
-        f" {counted(others, 'commit expires', 'commits expire')} earlier with it, and"
-        f" {counted(len(going.lost), 'object')} without the person that only they"
-        " name will be lost; nothing can restore those"
+        "lakeFS sets retention for a whole repository, not for single objects. "
+        f"{counted(others, 'commit expires', 'commits expire')} earlier, and {counted(len(going.lost), 'object')} "
+        "without the person that only these commits reference will be lost; nothing can restore these objects"
     )
 
 

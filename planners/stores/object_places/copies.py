@@ -62,10 +62,10 @@ def _draft(place: ObjectPlace, seen: StoredEvidence) -> StoredDraft:
 
 def _kept(place: ObjectPlace, seen: StoredEvidence) -> CopyDraft:
     strategy = Strategy.DELETE_KEPT
-    reason = f"old versions of objects hold the person: {seen.holders:,} of {seen.files:,}"
+    reason = f"old versions of objects contain the person: {seen.holders:,} of {seen.files:,}"
     if not seen.strong:
         strategy = Strategy.LET_LAPSE
-        reason = "deleted objects are kept for a while, and whose rows are in them cannot be read"
+        reason = "the store retains deleted objects for a time, and nobody can read whose rows they contain"
     elif place.agreed:
         reason = f"{reason}; {place.agreed}"
     names, texts = (v.key for v in place.versions), text_properties(place.text)

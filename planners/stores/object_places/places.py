@@ -55,43 +55,46 @@ def of_deleted(seen: StoredEvidence) -> tuple[StoredRead, ...]:
 def untreated(place: ObjectPlace, seen: StoredEvidence | None) -> Untreated | None:
     """Why no step erases the person in a place; None where steps do, or nobody is in it."""
     if seen is None:
-        return Untreated("it was not looked into")
+        return Untreated("the place was not searched")
     if seen.telling:
-        return Untreated("keys in it hold a value of the person, and a plan would list them: rename or delete them")
+        return Untreated(
+            "object keys contain a value of the person, and a plan would print them: rename or delete these objects"
+        )
     if seen.beside and not place.table:
         return Untreated(
-            f"metadata of {counted(seen.beside, 'version')} holds a value of the"
-            " person, and a rewrite keeps it: take it off"
+            f"metadata of {counted(seen.beside, 'version')} contains a value of the person, and a rewrite keeps it: "
+            "remove the value from the metadata"
         )
     old_in_digits = seen.old_in_digits and not place.table  # all that is old of a table goes
     if seen.unread or old_in_digits or (seen.in_digits and not seen.strong and seen.state is None):
-        return Untreated("what is in it is not known for certain")
+        return Untreated("its contents are not known for certain")
     if not (seen.strong or seen.in_digits or seen.old_in_digits or seen.unseen):
         return None
     if place.table and seen.state is None:
         return Untreated("")  # what stands against it is told by its gap
     if place.read_by:
-        return Untreated(f"tables elsewhere may read its files: {', '.join(place.read_by[:_SHOWN])}")
+        return Untreated(f"tables in other places may read its files: {', '.join(place.read_by[:_SHOWN])}")
     if seen.held:
         return Untreated(
-            f"the store refuses to change what holds the person: {', '.join(seen.held)}; plan again after that",
+            f"the store rejects changes to objects with the person: {', '.join(seen.held)}; plan again after the "
+            "locks end",
             GapKind.OBJECT_HELD,
         )
     if seen.lost:
         return Untreated(
-            f"a rewrite would lose what objects with the person have: {', '.join(seen.lost)}", GapKind.OBJECT_HELD
+            f"a rewrite would lose properties of objects with the person: {', '.join(seen.lost)}", GapKind.OBJECT_HELD
         )
     return None if place.table else _stuck(place, seen)
 
 
 def _stuck(place: ObjectPlace, seen: StoredEvidence) -> Untreated | None:
     if seen.state is None and any(r.holds for r in rewritten(seen)):
-        return Untreated(f"no step writes its objects again: {seen.stuck}")
+        return Untreated(f"no step rewrites its objects: {seen.stuck}")
     if of_deleted(seen) and not place.agreed:
         return Untreated(
-            f"deleted objects have {counted(len(of_deleted(seen)), 'old version')} with the person. Other people's rows"
-            " in them would be lost, too, and may be nowhere else: once their owner agrees, say so under"
-            " `object_stores[].places[].deletable`"
+            f"deleted objects have {counted(len(of_deleted(seen)), 'old version')} with the person. A deletion would "
+            "also remove other people's rows, which may exist nowhere else: when the owner agrees, set "
+            "`object_stores[].places[].deletable`"
         )
     return None
 
@@ -146,11 +149,11 @@ def _gap(gap: InventoryGap, seen: StoredEvidence | None) -> Gap:
 def _told(seen: StoredEvidence) -> list[str]:
     told = [f"the person is in {seen.holders:,} of {counted(seen.files, 'version')}: in {', '.join(seen.places)}"]
     if not seen.holders:
-        told = [f"of {counted(seen.files, 'version')}, no unmistakable value was found in what could be read"]
+        told = [f"of {counted(seen.files, 'version')}, the readable ones contain no unmistakable value"]
     if seen.unread:
-        told.append(f"{len(seen.unread):,} could not be read, or only in part")
+        told.append(f"{len(seen.unread):,} could not be read completely")
     if seen.in_digits or seen.old_in_digits:
         told.append(
-            f"digits of a short key, and nothing else of the person, in {seen.in_digits + seen.old_in_digits:,}"
+            f"digits of a short key, but no other value of the person, in {seen.in_digits + seen.old_in_digits:,}"
         )
     return told

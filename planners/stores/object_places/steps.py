@@ -34,16 +34,18 @@ def object_steps(item: CopyDraft, stored: StoredDraft, plan_id: str) -> tuple[Dr
     if replaced:
         steps.add(
             Action.OBJECT_REWRITE,
-            "each object holds many people: written again without this one, if it is still the one that was read",
+            "each object contains many people: the step rewrites it without the person, if the object did not change "
+            "since it was read",
             hazards=("S10", "F3", *hazards_of_text(item.copy)),
-            verification="every live object is free of the person, other rows unchanged",
+            verification="no live object contains the person, and other rows are unchanged",
             format=item.copy.format.value,
             versions=replaced,
         )
     if versions or replaced:
         steps.add(
             Action.OBJECT_DELETE_VERSIONS,
-            "the store keeps what was overwritten: old versions that hold the person are deleted by their ids",
+            "the store retains overwritten objects: the step deletes old versions that contain the person, by their "
+            "ids",
             hazards=("S10",),
             verification="none of the listed old versions can be read",
             versions=versions,
@@ -55,9 +57,9 @@ def object_steps(item: CopyDraft, stored: StoredDraft, plan_id: str) -> tuple[Dr
     if gone or seconds:
         steps.add(
             Action.OBJECT_AWAIT_PURGE,
-            "the store keeps deleted bytes for a while and can restore them; nobody can delete them before",
+            "the store retains deleted bytes for a time, and can restore them; nobody can delete them earlier",
             hazards=("S10",),
-            verification="none of the versions is kept as a deleted one",
+            verification="the store retains none of the versions as soft-deleted",
             irreversible=False,
             not_before=max((instant(v.gone_on) for v in gone if v.gone_on), default=None),
             soft_delete_seconds=seconds if replaced or versions else 0,
@@ -79,15 +81,15 @@ def table_steps(item: CopyDraft, place: ObjectPlace, drafts: Sequence[Draft], pl
         steps.drafts.append(replace(drafts[first], after=(steps.drafts[-1].id,)))
         first += 1
     steps.drafts += drafts[first:]
-    _clear(steps, "what the engine deleted or overwrote stays as an old version where the store keeps versions")
+    _clear(steps, "if the store retains versions, objects that the engine deleted or overwrote remain as old versions")
     gone = list(place.of_state(VersionState.SOFT_DELETED))
     seconds = place.settings.soft_delete_seconds
     if gone or seconds:
         steps.add(
             Action.OBJECT_AWAIT_PURGE,
-            "the store keeps deleted bytes for a while and can restore them; nobody can delete them before",
+            "the store retains deleted bytes for a time, and can restore them; nobody can delete them earlier",
             hazards=("S10",),
-            verification="nothing that was deleted before this step is kept as a deleted version",
+            verification="the store retains nothing soft-deleted that was deleted before this step",
             irreversible=False,
             not_before=max((instant(v.gone_on) for v in gone if v.gone_on), default=None),
             soft_delete_seconds=seconds,
@@ -102,7 +104,7 @@ def _clear(steps: StepWriter, reason: str) -> None:
         Action.OBJECT_CLEAR_VERSIONS,
         reason,
         hazards=("S10",),
-        verification="below the folder there are live versions only",
+        verification="the folder contains only live versions",
         retained=True,
     )
 
@@ -129,13 +131,13 @@ def whole_versions(items: Iterable[CopyDraft]) -> tuple[Override, ...]:
             found.append(
                 (
                     "objects_delete",
-                    f"{location}: {counted(len(stored.old), 'old version goes', 'old versions go')}"
-                    f" with everybody in them; {why}",
+                    f"{location}: {counted(len(stored.old), 'old version is', 'old versions are')} deleted, with the "
+                    f"data of all persons; {why}",
                 )
             )
         classes = sorted({read.version.storage_class for read in (*stored.old, *stored.rewritten)} - _STANDARD)
         if classes:
             found.append(
-                ("objects_early", f"{location}: objects of {', '.join(classes)} may cost a fee for being deleted early")
+                ("objects_early", f"{location}: objects of {', '.join(classes)} may incur a fee for early deletion")
             )
     return tuple(Override(kind=kind, reason=reason) for kind, reason in sorted(found))

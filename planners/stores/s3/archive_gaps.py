@@ -38,16 +38,17 @@ def taken_along(items: Sequence[CopyDraft]) -> list[Gap]:
             )
             more = f" and {len(neighbours) - _NAMED} more" if len(neighbours) > _NAMED else ""
             reason = (
-                f"the prefix `{objects.prefix}` does not end with `/` and takes in its neighbours, too: {named}{more}."
-                " End it with `/` in the estate file and plan again. If they belong to the archive, waive this"
+                f"the prefix `{objects.prefix}` does not end with `/`, so it also includes {named}{more}. Add the `/` "
+                "in the estate file, then plan again. If these places belong to the archive, waive this gap"
             )
             told = gap_of(item, GapKind.S3_NEIGHBOURS, reason, objects.location)
             found.append(told.model_copy(update={"seen": ", ".join(sorted(neighbours))}))
         around = [o.location for _, o in places if _within(objects, o)]
         if around:
             reason = (
-                f"{objects.location} lies within {', '.join(around)}, where replication rules or another declaration"
-                " lead: each object would be treated twice; declare one of them, then plan again"
+                f"{objects.location} is inside of {', '.join(around)}, the target of a replication rule or a "
+                "different declaration: each object would be treated twice. Declare only one of these places, then "
+                "plan again"
             )
             found.append(gap_of(item, GapKind.S3_OVERLAP, reason, objects.location))
     return found
@@ -78,21 +79,22 @@ def _unrewritable(item: CopyDraft, world: World) -> tuple[GapKind, str] | None:
         return None
     if copy.format not in PLAIN:
         return GapKind.ARCHIVE_FORMAT, (
-            f"objects of the format {copy.format.value} cannot be rewritten without the person, only Parquet, ORC,"
-            " Avro, CSV and JSON lines. Convert them, or say in the estate file why whole objects go (`delete_whole`),"
-            " then plan again (a waiver does not free it)"
+            f"objects of the format {copy.format.value} cannot be rewritten without the person; steps rewrite only "
+            "Parquet, ORC, Avro, CSV and JSON lines. Convert the objects, or write in the estate file why whole "
+            "objects must be deleted (`delete_whole`), then plan again (a waiver does not unblock it)"
         )
     if copy.match is None:
         return GapKind.ARCHIVE_MATCH, (
-            "no key separates the person's rows from others in these objects, so no rewrite can leave them out."
-            " Say in the estate file why whole objects go (`delete_whole`), then plan again (a waiver does not free it)"
+            "no key separates the person's rows from others in these objects, so no rewrite can leave the person's "
+            "rows out. Write in the estate file why whole objects must be deleted (`delete_whole`), then plan again "
+            "(a waiver does not unblock it)"
         )
     beside = world.beside.get(objects.location)
     if beside and beside.telling:
         return GapKind.OBJECT_METADATA, (
-            f"{counted(beside.telling, 'object holds', 'objects hold')} a value of the person"
-            " in metadata, a header or a tag, and a rewrite keeps"
-            " these. Copy each object onto itself without it, then plan again (a waiver does not free it)"
+            f"{counted(beside.telling, 'object contains', 'objects contain')} a value of the person in metadata, a "
+            "header or a tag, and a rewrite keeps these. Copy each object onto itself without the value, then plan "
+            "again (a waiver does not unblock it)"
         )
     return None
 
@@ -102,16 +104,16 @@ def _unread_beside(item: CopyDraft, world: World) -> list[Gap]:
     beside = world.beside.get(objects.location) if objects else None
     if objects is None or beside is None or not beside.unread:
         return []
-    todo = "This is not about rights. Find out why the store does not answer this call, or waive this"
+    todo = "Rights are not the cause. Find out why the store does not answer this call, or waive this gap"
     if is_refusal(str(beside.why).rpartition(": ")[2]):
         todo = (
-            "Give the planner `s3:GetObjectVersion` and `s3:GetObjectVersionTagging`, then plan again. Waive this where"
-            " only the run has these rights"
+            "Give the planner `s3:GetObjectVersion` and `s3:GetObjectVersionTagging`, then plan again. If only the "
+            "run has these rights, waive this gap"
         )
     reason = (
-        f"metadata, headers or tags of {counted(beside.unread, 'object')} could"
-        f" not be read ({beside.why}), and the person may"
-        f" be in there. {todo}: the run looks at each object before it writes, and refuses what it cannot read"
+        f"metadata, headers or tags of {counted(beside.unread, 'object')} could not be read ({beside.why}), and may "
+        f"contain the person. {todo}: the run checks each object before it writes, and rejects objects that it cannot "
+        "read"
     )
     return [gap_of(item, GapKind.BESIDE_UNREAD, reason, objects.location)]
 

@@ -23,7 +23,7 @@ from planners.step_drafts import CopyDraft, Draft, StepWriter
 COLD = frozenset({"GLACIER", "DEEP_ARCHIVE", "INTELLIGENT_TIERING"})
 """Classes that may need a restore; of Intelligent-Tiering only a look at each object tells: the executor's."""
 
-_WHOLE = "whole objects go, with everybody in them, as the estate file says"
+_WHOLE = "whole objects are deleted, with the data of all persons, as the estate file declares"
 
 LATEST = timedelta(days=7)
 """How long after its day an expired object may still be there before the run calls it an error; S3 names no bound."""
@@ -74,7 +74,7 @@ def archive_steps(item: CopyDraft, plan_id: str) -> tuple[Draft, ...]:
         steps.delete(
             live,
             keep=live,
-            reason="the versions that were replaced still hold the person",
+            reason="the replaced versions still contain the person",
             hazards=("S1", "S4"),
         )
     if item.lapsing is not None:
@@ -136,7 +136,7 @@ def replica_steps(item: CopyDraft, origin: ObjectSet | None, plan_id: str) -> tu
         steps.delete(
             objects.versions,
             keep=[*own, *(v for v in objects.versions if v.key in set(arriving))],
-            reason="deletes of a version are never replicated: the destination gets its own",
+            reason="S3 never replicates deletes of a version: the destination needs its own deletes",
             hazards=("S1", "S2", "S4"),
             origin=origin if arriving else None,
         )
@@ -148,7 +148,7 @@ def add_abort(writer: StepWriter, prefix: str, uploads: Sequence[Upload], where:
     if uploads:
         writer.add(
             Action.S3_ABORT_UPLOADS,
-            "unfinished uploads hold bytes that nobody can read, and no listing of objects shows them",
+            "unfinished uploads contain bytes that nobody can read and that no listing of objects shows",
             hazards=("S7",),
             verification="none of the listed uploads exists",
             not_before=max(instant(upload.touched) for upload in uploads) + _IDLE,
@@ -191,9 +191,9 @@ class _Steps:
             )
         self._writer.add(
             Action.S3_REWRITE_ARCHIVE,
-            "each object holds many people: written again without this one, in the same storage class",
+            "each object contains many people: the step rewrites it without the person, in the same storage class",
             hazards=("S5", "F3", *hazards_of_text(self._item.copy)),
-            verification="the newest version of every object is free of the person, other rows unchanged",
+            verification="no newest version of an object contains the person, and other rows are unchanged",
             irreversible=False,
             prefix=self._objects.prefix,
             format=self._item.copy.format.value,
@@ -204,7 +204,7 @@ class _Steps:
     def await_origin(self, origin: ObjectSet, keys: list[str]) -> None:
         self._writer.add(
             Action.S3_AWAIT_REPLICA,
-            "the rewritten objects must have arrived before the old ones go",
+            "replication of the rewritten objects must be complete before the old versions are deleted",
             hazards=("S2",),
             verification="the newest version of every key is the rewritten one",
             irreversible=False,

@@ -165,8 +165,8 @@ def _no_longer_current(versions: Iterable[ObjectVersion]) -> dict[tuple[str, str
 
 def _waiting(item: CopyDraft, lapse: datetime, price: Callable[[CopyDraft], str]) -> CopyDraft:
     archive = item.copy.kind is CopyKind.ARCHIVE
-    instead = f"; rewriting it would end earlier and cost {price(item)}" if archive else ""
-    reason = f"{item.copy.reason}; its bucket's lifecycle has removed all of it by {lapse:%Y-%m-%d}{instead}"
+    instead = f"; a rewrite would end earlier and cost {price(item)}" if archive else ""
+    reason = f"{item.copy.reason}; the lifecycle of its bucket removes it completely by {lapse:%Y-%m-%d}{instead}"
     return replace(
         item,
         lapse=lapse,
@@ -235,8 +235,8 @@ def _runs(state: TableState, job: MaintenanceJob, as_of: datetime) -> bool:
 
 def _awaited(item: CopyDraft, lapse: datetime, job: MaintenanceJob) -> CopyDraft:
     reason = (
-        f"{item.copy.reason}; its own age ends, and the job {job.job} has removed it by {lapse:%Y-%m-%d};"
-        " rewriting it would end earlier"
+        f"{item.copy.reason}; it reaches its maximum age, and the job {job.job} removes it by {lapse:%Y-%m-%d}; a "
+        "rewrite would end earlier"
     )
     changes = {"strategy": Strategy.LET_LAPSE, "reason": reason}
     return replace(item, lapse=lapse, copy=item.copy.model_copy(update=changes))

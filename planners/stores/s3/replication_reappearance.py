@@ -81,10 +81,10 @@ def _gap(item: CopyDraft, objects: ObjectSet, bucket: str, count: int) -> Gap:
     gap = gap_of(
         item,
         GapKind.S3_REPLICATED_BACK,
-        f"{counted(count, 'object is', 'objects are')} still in the bucket {objects.bucket}, and no longer in {bucket}."
-        f" A rewrite in {objects.bucket} makes its replication rule restore them in {bucket},"
-        f" with everybody in them. Switch off the rule from {objects.bucket} to {bucket} until the run is over"
-        f" and plan again, or delete these objects in {objects.bucket} too (a waiver lets them come back)",
-        f"the enabled replication rules of {objects.bucket}, and what is there in {bucket}",
+        f"{counted(count, 'object is', 'objects are')} still in the bucket {objects.bucket}, but no longer in "
+        f"{bucket}. After a rewrite in {objects.bucket}, its replication rule would restore them in {bucket}, with "
+        f"the data of all persons. Switch off the rule from {objects.bucket} to {bucket} until the run is over, then "
+        f"plan again. Or delete these objects in {objects.bucket}, too (with a waiver, they come back)",
+        f"the enabled replication rules of {objects.bucket}, and the objects in {bucket}",
     )
     return gap.model_copy(update={"id": f"{gap.id}-{slug(bucket)}"})

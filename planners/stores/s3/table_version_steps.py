@@ -40,9 +40,9 @@ def version_steps(item: CopyDraft, place: RemotePlace, drafts: Sequence[Draft], 
     steps.drafts += drafts
     steps.add(
         Action.S3_CLEAR_VERSIONS,
-        "what the engine deleted or overwrote stays as an old version where the bucket keeps versions",
+        "if the bucket retains versions, objects that the engine deleted or overwrote remain as old versions",
         hazards=("S1",),
-        verification="below the folder there are current versions only",
+        verification="the folder contains only current versions",
         retained=True,
         prefix=place.location.prefix,
         **where,

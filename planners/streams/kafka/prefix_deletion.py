@@ -31,10 +31,12 @@ def cut(prefix: Prefix, seen: TopicEvidence, late: str, as_of: datetime) -> tupl
     """What is done with a topic whose prefix may go, and why. late: what is wrong with waiting."""
     newest = datetime.fromtimestamp((seen.newest or 0) / 1000, timezone.utc)
     if newest > as_of + CLOCK_SLACK:
-        return Strategy.BLOCKED, f"retention {late}, and a record from the future keeps its segment from being rolled"
+        return Strategy.BLOCKED, (
+            f"retention {late}, and a record with a future time stamp prevents Kafka from rolling its segment"
+        )
     reason = (
-        f"retention {late}: the step deletes all records then in partition {', '.join(map(str, sorted(seen.until)))},"
-        f" once read by {', '.join(prefix.read_by)}. At planning, {seen.beside} of these were other people's"
+        f"retention {late}: the step deletes all records then in partition {', '.join(map(str, sorted(seen.until)))}, "
+        f"after {', '.join(prefix.read_by)} read them. At planning, {seen.beside} of these belonged to other people"
     )
     return Strategy.DELETE_PREFIX, reason + (f"; not read yet by: {', '.join(seen.behind)}" if seen.behind else "")
 
@@ -54,9 +56,13 @@ def prefix_step(steps: StepWriter, copy: Copy, state: TopicState, prefix: Prefix
     """The one step: groups, settings lowered, segments rolled, records deleted, settings restored."""
     steps.add(
         Action.KAFKA_DELETE_PREFIX,
-        "the owner lets the oldest records go: the segments with the person are rolled, and all up to there is deleted",
+        "the owner accepts the deletion of the oldest records: the step rolls the segments with the person, and "
+        "deletes all records up to there",
         hazards=("K2", "K3", "K4", "K5"),
-        verification="no record of the person can be read, partitions without them are whole, settings are as before",
+        verification=(
+            "no record of the person can be read, partitions without the person are complete, and settings are as "
+            "before"
+        ),
         until=copy.facts["until"],
         read_by=list(prefix.read_by),
         lowered=LOWERED,

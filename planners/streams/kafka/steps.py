@@ -73,9 +73,10 @@ def topic_steps(item: CopyDraft, state: TopicState, plan_id: str) -> tuple[Draft
     else:
         steps.add(
             Action.KAFKA_REWRITE_TOPIC,
-            "single records cannot be deleted: copied without the person, deleted, made again under the same name",
+            "Kafka cannot delete single records: the step copies the topic without the person, deletes it, and "
+            "creates it again under the same name",
             hazards=("K2", "K4"),
-            verification="every other record is there again, unchanged and in order; none of the person",
+            verification="the topic has every other record, unchanged and in order, and none of the person",
             overrides=state.overrides,
             replicas=state.replicas,
             delete_delay_ms=int(state.settings[DELETE_DELAY]),
@@ -92,7 +93,8 @@ def _tombstone_steps(steps: StepWriter, state: TopicState) -> None:
     )
     steps.add(
         Action.KAFKA_COMPACT,
-        "a cleaner takes no active segment and keeps tombstones: settings lowered, segments rolled, settings restored",
+        "the log cleaner skips active segments and retains tombstones: the step lowers settings, rolls segments, and "
+        "restores the settings",
         hazards=("K1", "K3", "K4"),
         verification="no record, tombstone or aborted record of the person can be read; the settings are as before",
         lowered=LOWERED,

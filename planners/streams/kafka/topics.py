@@ -283,24 +283,31 @@ def _strategy(case: _Case, match: Match | None) -> tuple[Strategy, datetime | No
     """The strategy, when retention alone has removed the person, and why."""
     topic, seen, settings = case.topic, case.seen, case.state.settings
     if match is None:
-        return Strategy.BLOCKED, None, "no declared field holds an identifier of the person"
+        return Strategy.BLOCKED, None, "no declared field contains an identifier of the person"
     if seen.unread:
         return Strategy.BLOCKED, None, f"records are not as declared: {'; '.join(seen.unread)}"
     if settings.get("remote.storage.enable") == "true":
         return Strategy.BLOCKED, None, "segments in tiered storage are not supported yet"
     if case.state.compacted:
         if topic.key is None:
-            return Strategy.BLOCKED, None, "a compacted topic whose records have no declared key"
+            return Strategy.BLOCKED, None, "a compacted topic without a declared key of its records"
         whole = [set(term.columns) for term in match.terms if term.beside]
         if whole and {KEY} not in whole:
-            why = "compacted, and the records' key has not all columns: a tombstone would be for others, too"
+            why = (
+                "compacted, but the records' key does not have all key columns: a tombstone would also delete "
+                "records of other people"
+            )
             return Strategy.BLOCKED, None, why
         if int(settings.get("min.compaction.lag.ms", "0")) > 0:
-            return Strategy.BLOCKED, None, "min.compaction.lag.ms keeps new records from the cleaner: set it to 0 first"
+            return (
+                Strategy.BLOCKED,
+                None,
+                ("min.compaction.lag.ms protects new records from the cleaner: set it to 0 first"),
+            )
         return Strategy.TOMBSTONE, None, "compacted: a tombstone for each of their keys, then the cleaner runs"
     lapse = lapse_of(case.state, seen, case.as_of)
     if lapse is not None and lapse <= case.due:
-        return Strategy.LET_LAPSE, lapse, f"retention has removed them by {lapse:%Y-%m-%d %H:%M} UTC"
+        return Strategy.LET_LAPSE, lapse, f"retention removes them by {lapse:%Y-%m-%d %H:%M} UTC"
     late = f"ends on {lapse:%Y-%m-%d}, after the deadline" if lapse else "does not end, or cannot be dated"
     if DELETE_DELAY not in settings:
         return Strategy.BLOCKED, None, f"retention {late}, and the broker does not show its {DELETE_DELAY}"
@@ -314,10 +321,14 @@ def _rewritten(case: _Case, late: str) -> tuple[Strategy, datetime | None, str]:
     stopped = {w.job: w.stopped for w in case.estate.writers}
     producers = case.topic.producers
     if case.state.settings.get("message.timestamp.type") == "LogAppendTime":
-        return Strategy.BLOCKED, None, f"retention {late}, and a rewrite would change the broker's own timestamps"
+        return Strategy.BLOCKED, None, f"retention {late}, and a rewrite would change timestamps that the broker sets"
     if not producers or not all(stopped[job] for job in producers):
-        return Strategy.BLOCKED, None, f"retention {late}, and a rewrite needs its producers named and stopped"
-    return Strategy.REWRITE_TOPIC, None, f"retention {late}: written again without the person"
+        return (
+            Strategy.BLOCKED,
+            None,
+            (f"retention {late}, and a rewrite requires that the producers are declared and stopped"),
+        )
+    return Strategy.REWRITE_TOPIC, None, f"retention {late}: rewritten without the person"
 
 
 def lapse_of(state: TopicState, seen: TopicEvidence, as_of: datetime) -> datetime | None:
@@ -355,17 +366,17 @@ def _against(case: _Case, strategy: Strategy, why: str) -> list[Gap]:
             _gap(state, GapKind.CANNOT_BE_PROVED, why, f"{counted(seen.records, 'record was', 'records were')} read")
         )
     if seen.elsewhere:
-        reason = "the person's values are in records that no declared field shows to be theirs"
+        reason = "records contain the person's values, but no declared field shows that they are the person's"
         gaps.append(_gap(state, GapKind.UNEXPECTED_COPY, reason, f"found in: {', '.join(sorted(seen.elsewhere))}"))
     for place in _chosen(case.places):
         if place.shared:
             reason = (
-                f"other people have {counted(place.shared, 'value')} of {place.trace.origin} too: records with no other"
-                " key stay"
+                f"{counted(place.shared, 'value')} of {place.trace.origin} cannot identify the person, because other "
+                "people have the same value: records that have no other key would remain"
             )
             gaps.append(_gap(state, GapKind.SHARED_IDENTIFIER, reason, place.term.label()))
     if state.replicas > 1 and strategy is not Strategy.BLOCKED:
-        reason = "follower replicas are cleaned by the same settings, and no client can read them to see it"
+        reason = "the same settings clean follower replicas, but no client can read these replicas to verify it"
         gaps.append(
             _gap(state, GapKind.FOLLOWER_REPLICAS, reason, f"{counted(state.replicas, 'replica')} of each partition")
         )

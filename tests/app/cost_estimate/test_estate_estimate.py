@@ -119,7 +119,7 @@ def test_tables_that_are_not_there_and_links_that_lead_out_are_named(shop: Shop,
     found = {one.where: one.reason for one in made(shop).not_known}
     assert found == {
         str(shop.root / "gone"): "the table app.gone does not exist",
-        str(shop.root / "out"): "a symbolic link leads outside the estate's roots, or nowhere",
+        str(shop.root / "out"): "a symbolic link has a target outside of the estate's roots, or no target",
     }
 
 

@@ -74,4 +74,4 @@ def test_where_a_catalogs_tables_lie_becomes_the_roots(tmp_path: Path, capsys: p
     assert load_estate(base / "pii-tracer.yaml").roots == (str(tmp_path / "lake/house"),)
     told = f"# guess: where the catalogs' tables lie ({tmp_path / 'lake/house'})"
     assert told in (base / "pii-tracer.yaml").read_text()
-    assert f"lie there: {tmp_path / 'lake/house'}\n" in said
+    assert f"are there: {tmp_path / 'lake/house'}\n" in said

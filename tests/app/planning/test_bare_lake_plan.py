@@ -91,7 +91,7 @@ def test_one_without_the_person_is_examined(shop: Shop) -> None:
     plan = shop.plan()
     assert (set(copies(plan)), plan["gaps"]) == ({"shop.people"}, [])
     [told] = [e for e in plan["examined"] if e["table"] == "shop.leads"]
-    assert "every file was decoded and holds nothing of the person" in told["reason"]
+    assert "every file was decoded, and no file contains data of the person" in told["reason"]
 
 
 def test_what_is_made_of_it_waits_for_it(shop: Shop) -> None:
@@ -117,11 +117,11 @@ def test_a_value_in_somebody_elses_row_is_told_before_the_run(shop: Shop) -> Non
 @pytest.mark.parametrize(
     ("key", "body", "told"),
     [
-        ("notes.csv", CSV, "objects of other formats lie in it (csv)"),
+        ("notes.csv", CSV, "it contains objects of different formats (csv)"),
         ("_metadata", b"PAR1", "1 object other than data files that engines read: bare/leads/_metadata"),
         ("old/1.parquet", parquet(PEOPLE), "read: bare/leads/old/1.parquet, in a folder that is not `column=value`"),
         ("2.parquet", b"PAR1 torn", "a parquet file cannot be read: ArrowInvalid"),
-        ("2.parquet", parquet(pa.table({"n": [1]})), "files of this folder have no column in common"),
+        ("2.parquet", parquet(pa.table({"n": [1]})), "files of this folder have no common column"),
     ],
 )
 def test_what_else_lies_there_keeps_it_from_being_written(shop: Shop, key: str, body: bytes, told: str) -> None:
@@ -138,13 +138,13 @@ def test_one_that_no_lineage_explains_was_searched_and_is_no_archive(shop: Shop)
     plan = shop.plan()
     assert [g["kind"] for g in plan["gaps"]] == ["unexpected_copy"]
     [told] = [item["reason"] for item in plan["examined"] if "leads" in item["reason"]]
-    assert "has the objects of shop.leads" in told
-    assert told.endswith("and was searched with it")
+    assert "contains the objects of shop.leads" in told
+    assert told.endswith("and was searched together with it")
 
 
 def test_one_that_is_not_there_yet(shop: Shop) -> None:
     folder = shop.bare("shop.leads", "parquet")
-    assert why(shop, folder) == "no data file lies in it"
+    assert why(shop, folder) == "it contains no data file"
 
 
 def test_it_cannot_tell_who_the_persons_are(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:

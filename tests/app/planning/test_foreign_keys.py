@@ -178,7 +178,7 @@ def foreign(made: Any) -> list[str]:
 def test_a_number_that_a_statement_makes_is_foreign(tmp_path: Path, theirs: str) -> None:
     """No edge tells of it."""
     (reason,) = foreign(planned(tmp_path, theirs="con_id", jobs=UNION.replace("{theirs}", theirs)))
-    assert "is also filled from values that jobs.sql:1 makes or writes itself" in reason
+    assert "is also filled from values that jobs.sql:1 generates" in reason
 
 
 def test_counted_rows_of_persons_are_foreign_too(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_counted_rows_of_persons_are_foreign_too(tmp_path: Path) -> None:
     )
     mails = {"mail": ["a@x.example", "b@x.example", "a@x.example", "b@x.example"]}
     reasons = foreign(planned(tmp_path, jobs=job, beside=mails, first=1))
-    assert any("values that jobs.sql:1 makes or writes itself" in reason for reason in reasons)
+    assert any("values that jobs.sql:1 generates" in reason for reason in reasons)
 
 
 def test_what_was_written_under_a_former_name_of_the_column_is_foreign(tmp_path: Path) -> None:
@@ -273,4 +273,4 @@ def test_two_inputs_of_an_event_are_foreign_to_each_other(tmp_path: Path) -> Non
 def test_a_branch_of_which_an_event_does_not_tell_the_key_is_foreign(tmp_path: Path) -> None:
     """It may have made the number itself."""
     (reason,) = united(tmp_path, "contractors.party_id")
-    assert "something that the job n:unite does not report" in reason
+    assert "a source that the job n:unite does not report" in reason

@@ -94,7 +94,8 @@ def test_a_value_that_was_given_to_somebody_else_is_a_gap_and_in_no_match(base: 
     assert [(g["kind"], g["reason"]) for g in plan["gaps"]] == [
         (
             "former_value",
-            "somebody else has 1 former value of phone too; it is unknown whose rows hold them",
+            "1 former value of phone cannot identify the person: somebody else has the same value, so the owner of "
+            "such rows is unknown",
         )
     ]
 
@@ -118,8 +119,8 @@ def test_nothing_is_deleted_by_a_value_that_others_have_too(base: Path) -> None:
     plan = planned(base, 3)
     (said,) = [g["reason"] for g in plan["gaps"] if g["id"] == "gap-shared-customer-phone"]
     assert (
-        "shared with other people, or naming nobody (`unknown`): 1 value of phone. Nothing is deleted or searched by them"
-        in said
+        "1 value of phone cannot identify the person: other people have the same value, or the value names nobody "
+        "(`unknown`). The plan deletes and searches nothing by" in said
     )
     assert {g["id"] for g in plan["gaps"]} == {"gap-shared-customer-phone", "gap-shared-s.calls-caller"}
     assert "s.calls" not in {c["table"] for c in plan["copies"]}

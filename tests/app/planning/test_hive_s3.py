@@ -236,7 +236,7 @@ def test_partitions_in_another_format_stay_a_gap(shop: Shop, hive: Hive) -> None
     shop.put("old/0", as_orc())
     calls(shop, hive, {"1": f"s3a://{shop.bucket}/old"})
     gaps = {gap["kind"]: gap for gap in shop.plan()["gaps"]}
-    assert "objects of other formats lie in it (orc)" in gaps["remote_table"]["reason"]
+    assert "it contains objects of different formats (orc)" in gaps["remote_table"]["reason"]
     with hive.client() as client:
         (partition,) = client.get_partitions_by_names("core", "calls", ["day=1"])
         partition.sd.inputFormat = ORC

@@ -188,7 +188,7 @@ def test_a_prefix_names_its_partitions_and_who_has_not_read_them(broker: Broker,
     assert copy["strategy"] == "delete_prefix"
     assert (copy["facts"]["until"], copy["facts"]["kept_below"]) == ({"1": 2}, [2, 0])
     assert "all records then in partition 1," in copy["reason"]
-    assert "At planning, 2 of these were other people's" in copy["reason"]
+    assert "At planning, 2 of these belonged to other people" in copy["reason"]
     assert copy["reason"].endswith(f"not read yet by: slow-{name}")
     assert [o["kind"] for o in made["overrides"]] == ["kafka_delete_prefix"]
     assert MAIL not in json.dumps(made)

@@ -43,7 +43,7 @@ def test_the_error_says_that_the_source_has_it_in_another_case(
 ) -> None:
     assert planned(tmp_path, UUID.upper()) == (ExitCode.ERROR, None)
     told = capsys.readouterr().err
-    assert "no row has this user_id, and a row has it in another case (capital or small letters)" in told
+    assert "no row has this user_id. A row has the key in a different case (capital or small letters)" in told
     assert "write the key in the request as app.users has it" in told
     assert UUID not in told.lower()
 

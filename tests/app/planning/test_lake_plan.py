@@ -165,7 +165,7 @@ def test_a_table_with_a_place_inside_is_left_alone(shop: Shop, what: str) -> Non
     else:
         place = f"bucket: {shop.bucket}, prefix: delta/tickets/inner/"
         shop.more += f"archives: [{{name: old, of: shop.people, {place}, format: csv}}]\n"
-        why = "its folder and the archive `old` have objects in common"
+        why = "its folder and the archive `old` share objects"
     plan = shop.plan()
     told = [g for g in plan["gaps"] if g["evidence"].partition(";")[0] == f"s3://{shop.bucket}/delta/tickets"]
     assert [why in gap["reason"] for gap in told if gap["kind"] == "remote_table"] == [True]

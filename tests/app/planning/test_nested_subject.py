@@ -129,10 +129,10 @@ def test_a_column_whose_name_holds_a_dot_is_that_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("there", "told"),
     [
-        ({"number": 1, "mail": "m"}, "sold_to has a key in its field id, and the table has no such field"),
+        ({"number": 1, "mail": "m"}, "sold_to has a key in its field id, but the table has no such field"),
         (
             {"id": {"no": 1}, "mail": "m"},
-            "sold_to is a key, and it is a struct there: lineage does not say which field",
+            "sold_to is a key, but the column is a struct: lineage does not show which field has the key",
         ),
     ],
 )

@@ -95,7 +95,8 @@ def test_a_value_in_somebody_elses_row_is_a_gap_that_can_be_waived(tmp_path: Pat
     assert (gap["id"], gap["kind"]) == ("gap-others_rows-s.tickets-note", "others_rows")
     assert gap["dataset"]["name"].endswith("/tickets")
     assert gap["reason"] == (
-        "2 rows that are not the persons' hold them in note: the plan finds rows by cust, so these values stay"
+        "2 rows that are not the persons' contain them in note: the plan finds rows by cust, so these values would "
+        "remain"
     )
     assert "residue" in gap["evidence"]
     waivers = write_waivers(base / "waivers.yaml", [gap])
@@ -196,7 +197,7 @@ def test_names_of_folders_of_her_own_rows(tmp_path: Path) -> None:
     by_folders(base, "email", HERS, OTHER)
     (gap,) = planned(base)["gaps"]
     assert (gap["id"], gap["kind"]) == ("gap-object_names-s.tickets", "object_names")
-    assert gap["reason"].startswith("names of files, or of folders above them, hold the persons")
+    assert gap["reason"].startswith("names of files or folders contain values of the persons")
     by_folders(base, "note", OTHER)
     (again,) = planned(base)["gaps"]
     assert again["id"] == gap["id"]
@@ -242,7 +243,7 @@ def test_rows_that_a_deletion_vector_deletes_are_none(tmp_path: Path) -> None:
     assert {c["table"]: c["found"]["rows"] for c in plan["copies"]}["s.tickets"] == 1
     tickets(base, STRAY)
     (gap,) = planned(base)["gaps"]
-    assert gap["reason"].startswith("1 row that is not the persons' holds")
+    assert gap["reason"].startswith("1 row that is not the persons' contains")
 
 
 def test_rows_far_behind_a_deletion_vector_are_looked_at(tmp_path: Path) -> None:
@@ -252,7 +253,7 @@ def test_rows_far_behind_a_deletion_vector_are_looked_at(tmp_path: Path) -> None
     tickets(base, *rows, configuration={"delta.enableDeletionVectors": "true"})
     delete_by_vector(base / "lake" / "tickets", 1, 3)
     (gap,) = planned(base)["gaps"]
-    assert gap["reason"].startswith("1 row that is not the persons' holds")
+    assert gap["reason"].startswith("1 row that is not the persons' contains")
 
 
 def test_rows_of_former_versions_are_none(tmp_path: Path) -> None:
@@ -294,7 +295,9 @@ def test_an_iceberg_table_whose_columns_changed_their_names(tmp_path: Path) -> N
     file.write_text(file.read_text().replace(declared, ice))
     (base / "jobs.sql").write_text("INSERT INTO ice.s.tickets (note, email) SELECT cust, email FROM s.people;\n")
     (gap,) = planned(base)["gaps"]
-    assert gap["reason"].startswith("2 rows that are not the persons' hold them in remark: the plan finds rows by note")
+    assert gap["reason"].startswith(
+        "2 rows that are not the persons' contain them in remark: the plan finds rows by note"
+    )
     made.delete("email == 'c@x.example'")
     assert strays(planned(base)) == []
 
@@ -320,7 +323,7 @@ def test_a_delta_table_whose_columns_are_mapped(tmp_path: Path) -> None:
         protocol.pop(name, None)
     log.write_text("".join(json.dumps(action) + "\n" for action in actions))
     (gap,) = planned(base)["gaps"]
-    assert gap["reason"].startswith("1 row that is not the persons' holds them in note")
+    assert gap["reason"].startswith("1 row that is not the persons' contains them in note")
 
 
 def test_a_shallow_clone_reads_its_origins_files(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_copy_whose_keys_are_padded_is_blocked_by_its_name(tmp_path: Path, kin
     plan = planned(base)
     (gap,) = plan["gaps"]
     assert gap["kind"] == "cannot_be_proved"
-    assert gap["reason"].startswith("lineage says that cust is a key, and it is of type CHAR")
+    assert gap["reason"].startswith("lineage says that cust is a key, but its type is CHAR")
     assert tickets(plan)["strategy"] == "blocked"
 
 

@@ -160,7 +160,7 @@ def test_an_iceberg_table_in_which_the_person_was_deleted(shop: Shop) -> None:
     assert (
         "the tables core.prod.orders, core.prod.sales lie in S3 and are not erased: it has more than" in gap["reason"]
     )
-    assert "objects hold the person" in gap["reason"]
+    assert "objects contain the person" in gap["reason"]
     assert "1 of data files" in gap["reason"]
     assert "noncurrent: in mail, raw bytes, uid;" in gap["reason"]
     # lineage leads there by the table's name: that is this gap, and not one more of a table that nobody found
@@ -185,7 +185,7 @@ def test_a_root_in_s3_has_what_no_table_has(shop: Shop) -> None:
     assert sorted(found) == [f"s3://{shop.bucket}/"]
     root = found[f"s3://{shop.bucket}/"]["reason"]
     assert "files below a root" in root
-    assert "1 of 1 object hold the person, in 1 of 2 versions (1 of data files), 1 of them noncurrent" in root
+    assert "1 of 1 object contain the person, in 1 of 2 versions (1 of data files), 1 of them noncurrent" in root
 
 
 def test_an_inventory_is_whole_where_every_object_of_a_root_is_a_tables(shop: Shop) -> None:
@@ -220,7 +220,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(shop: Shop) -> None:
     found = shop.gaps()
     told = found[place]
     assert "hold the person" in told["reason"]
-    assert "1 version could not be read, or only in part" in told["reason"]
+    assert "1 version could not be read completely" in told["reason"]
     assert "1 unfinished upload," in told["reason"]
     assert "odd.bin?versionId=" in told["evidence"]
     gone = found["s3://no-such-bucket-here/t"]
@@ -280,11 +280,11 @@ def test_data_files_of_an_iceberg_table_that_lie_elsewhere(shop: Shop) -> None:
     table.add_files([added])
     found = shop.gaps()
     assert sorted(found) == [elsewhere, f"s3://{shop.bucket}/wh/prod/orders"]
-    assert "1 of 1 object hold the person, in 1 of 1 version (1 of data files)" in found[elsewhere]["reason"]
+    assert "1 of 1 object contain the person, in 1 of 1 version (1 of data files)" in found[elsewhere]["reason"]
     home = found[f"s3://{shop.bucket}/wh/prod/orders"]["reason"]
     assert "of metadata" in home
     assert "data files" not in home
-    assert "1 file that metadata there names lie outside of it" in home
+    assert "1 file referenced by metadata of this place" in home
 
 
 def test_a_bound_that_iceberg_cut_is_not_the_person(shop: Shop) -> None:
@@ -304,6 +304,6 @@ def test_a_bucket_without_versions(shop: Shop) -> None:
     shop.roots.append(f"s3://{plain}/t")
     [gap] = shop.gaps().values()
     assert (
-        "1 of 1 object hold the person, in 1 of 1 version (1 of data files), 0 of them noncurrent: in mail, text"
+        "1 of 1 object contain the person, in 1 of 1 version (1 of data files), 0 of them noncurrent: in mail, text"
         in gap["reason"]
     )

@@ -86,7 +86,7 @@ def test_keys_of_several_columns_written_otherwise(tmp_path: Path) -> None:
     put(base, "parquet", hers, {**hers, "cust": f"\t{HERS['cust']}"}, {**hers, "city": "Goa"})
     (one, two) = (g for g in planned_copy(base)["gaps"] if g["kind"] == "value_not_certain")
     assert "in 1 row of the persons c" in one["reason"]
-    assert "has blanks beside a value, or accents that are composed in another way" in two["reason"]
+    assert "has blanks around a value, or accents in a different Unicode form" in two["reason"]
 
 
 def test_a_key_with_a_fraction_is_found_in_texts(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_keys_of_which_nobody_says_whose_the_row_is_block(
     (gap,) = plan["gaps"]
     named = "payer_id" if said else "payer_id, payee_id"
     assert gap["kind"] == "several_persons"
-    assert f"the estate file does not say whose it is when {named} names the person" in gap["reason"]
+    assert f"the estate file does not declare whose the row is when {named} names the person" in gap["reason"]
     assert "`row: delete`" in gap["reason"]
     assert copy_of(plan, "pay.transfers")["strategy"] == "blocked"
     assert actions(plan, "pay.transfers") == []
@@ -167,7 +167,7 @@ def test_what_cannot_become_null_blocks(tmp_path: Path) -> None:
     plan = planned(tmp_path, PAYEE % ("delete", "keep", ""), schema=pa.schema(kinds))
     (gap,) = plan["gaps"]
     assert gap["kind"] == "several_persons"
-    assert "payee_id is NOT NULL: it cannot become NULL in the rows that stay" in gap["reason"]
+    assert "payee_id is NOT NULL: it cannot become NULL in kept rows" in gap["reason"]
     assert not plan["applyable"]
 
 

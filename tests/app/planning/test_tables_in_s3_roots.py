@@ -110,7 +110,7 @@ def test_each_table_is_a_gap_whose_line_makes_it_a_copy(shop: Shop) -> None:
     assert all("hold the person" in why for why in left.values())
     assert "2 of 2 objects hold the person" in left[place(shop, "")[:-1]], "the loose file and the text"
     assert "add their catalog" in left[place(shop, "ice/n/t")]
-    assert "a table elsewhere may read its files" in left[place(shop, "days")]
+    assert "a table in a different place may read its files" in left[place(shop, "days")]
     found = lines(plan)
     formats = {at.rpartition("lake/")[2]: line["format"] for at, line in found.items()}
     assert formats == {"crm/tickets": "delta", "days": "parquet", "hud/t": "hudi", "parts": "parquet"}
@@ -190,7 +190,10 @@ def test_the_data_folder_of_a_table_that_nobody_names_is_no_bare_folder(shop: Sh
     filled(shop, "lake.data")
     plan = shop.plan()
     assert in_s3(plan) == {}
-    assert f"the data folder of a table that nobody names ({place(shop, 'ice/n/t')}" in gaps(plan, "remote_table")[at]
+    assert (
+        f"the data folder of a table that no catalog or declaration names ({place(shop, 'ice/n/t')}"
+        in gaps(plan, "remote_table")[at]
+    )
 
 
 @pytest.mark.parametrize(

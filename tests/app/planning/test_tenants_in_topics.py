@@ -83,7 +83,7 @@ def test_a_compacted_topic_of_whole_keys_gets_her_tombstone(broker: Broker, tmp_
 @pytest.mark.parametrize(
     ("declared", "why"),
     [
-        ({"key": USER}, "the records' key has not all columns"),
+        ({"key": USER}, "the records' key does not have all key columns"),
         ({"value": {"format": "json", "fields": {"who.uid": "uid", "mail": "mail"}}}, "is searched for the persons'"),
     ],
 )

@@ -35,7 +35,7 @@ def test_the_end_of_a_line_inside_a_field_of_the_persons_row(tmp_path: Path, end
     put(base, "csv", {"note": f"a{end}b", "cust": KEY}, {"note": "c", "cust": "P-3"})
     ((kind, reason),) = gaps(planned(base))
     assert kind == "unreadable"
-    assert "a CSV record of the person continues over lines that could be rows of others" in reason
+    assert "a CSV record of the person continues over several lines" in reason
     assert "erase the person's rows in the object by hand" in reason
 
 

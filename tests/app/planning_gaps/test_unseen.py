@@ -37,7 +37,7 @@ def ended(copies: list[Any], steps: list[Any] | None = None, state: State = Stat
 def test_a_copy_without_a_verdict_is_unverified_and_the_run_partial() -> None:
     ran = ended([copy("c1"), copy("c2")])
     verdict = with_unseen(LOOKED, to_be_seen(ran.loaded.plan))
-    assert verdict.unverified == ("c2: the run has no verdict about it",)
+    assert verdict.unverified == ("c2: the run has no verdict for it",)
     assert how_far(ran, LOOKED) is how_far(ran, verdict) is State.PARTIAL
     assert attest_run(ran, verdict, ()) is None
 

@@ -194,7 +194,9 @@ def test_an_engine_that_dies_alone_is_told_and_resumed_from(approved: Approved, 
     assert told["state"] == "partial"
     failed = {found["step"]: found["reason"] for found in told["failed"]}
     assert f"{VISITS}/02-iceberg-rewrite-files" in failed
-    assert {reason.partition(":")[0] for reason in failed.values()} == {"Spark has ended in the middle of the work"}
+    assert {reason.partition(":")[0] for reason in failed.values()} == {
+        "the Java process of Spark ended during the work"
+    }
     assert not (approved.journal.parent / "attestation.json").exists()
     words = ["resume", "--state", str(base / "state"), "--format", "json"]
     last = run_until(words, tmp_path / "b")

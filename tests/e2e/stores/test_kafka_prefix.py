@@ -169,7 +169,7 @@ def test_every_command_ends_as_it_should(done: Done) -> None:
 def test_the_plan_says_what_goes_of_others_and_who_has_not_read_it(done: Done) -> None:
     (copy,) = [c for c in done.plan["copies"] if c["kind"] == "TOPIC"]
     assert copy["strategy"] == "delete_prefix"
-    assert f"At planning, {of_others(done.before)} of these were other people's" in copy["reason"]
+    assert f"At planning, {of_others(done.before)} of these belonged to other people" in copy["reason"]
     assert f"not read yet by: search-{done.topic}" in copy["reason"]
     (override,) = [o for o in done.plan["overrides"] if o["kind"] == "kafka_delete_prefix"]
     assert override["reason"].endswith(": billing keeps what it needs")

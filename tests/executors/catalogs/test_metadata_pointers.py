@@ -49,7 +49,7 @@ def test_a_table_that_is_not_there(people: People, driver: bool) -> None:
 
 def test_a_database_that_does_not_answer_tells_its_kind_of_error_alone(people: People) -> None:
     (people.base / "core.db").write_bytes(b"no database at all, and somebody's name")
-    with pytest.raises(RunError, match=r"^the catalog's database refuses: DatabaseError") as refused:
+    with pytest.raises(RunError, match=r"^the catalog's database rejects the statement: DatabaseError") as refused:
         pointer(people, False).current()
     assert "somebody" not in str(refused.value)
 

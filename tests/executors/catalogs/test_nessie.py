@@ -163,9 +163,9 @@ def test_nothing_goes_where_a_metadata_file_cannot_be_read(lake: Lake) -> None:
 def test_nothing_goes_where_no_reference_has_the_table(lake: Lake) -> None:
     lake.publish(lake.table())
     lake.server.commit("main", {"type": "DELETE", "key": {"elements": ["db", "people"]}})
-    with pytest.raises(RunError, match="nessie-branch main has the table no longer"):
+    with pytest.raises(RunError, match="nessie-branch main does not contain the table any more"):
         unreached(context(lake), step(lake, MAIN))
-    with pytest.raises(RunError, match="no branch or tag has the table"):
+    with pytest.raises(RunError, match="no branch or tag contains the table"):
         unreached(context(lake), step(lake, DEV))
 
 
@@ -275,7 +275,7 @@ def test_a_step_that_finds_nothing_left_to_do_deletes_the_work_branch_of_the_one
     for act, words in ((executor._rewrite_ref, rewrite), (executor._expire, asked)):
         lake.server.make(NESSIE_WORK_BRANCH, "BRANCH")
         if act == executor._rewrite_ref:
-            assert executor._ref_rows_left(words, None) == ["the work branch is still there"]
+            assert executor._ref_rows_left(words, None) == ["the work branch of the run still exists"]
         monkeypatch.setattr(nessie_executor, "forget_snapshots", lambda *args: 0)
         act(words, None)
         assert {r["name"] for r in lake.server.ask("GET", "/trees")["references"]} == {"main", "q1"}

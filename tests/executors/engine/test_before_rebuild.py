@@ -77,8 +77,8 @@ def test_a_run_is_refused_with_numbers_and_ways_out(spark: SparkSession, spark_e
     assert len(said) == 5
     told = refused.value.what
     assert "refused_lost holds 1 row that its recorded statement does not give" in told
-    assert "refused_columns: the recorded query gives the columns" in told
-    assert "refused_broken: its recorded statement cannot be run: AnalysisException" in told
+    assert "refused_columns: the recorded query returns the columns" in told
+    assert "refused_broken: its recorded statement failed: AnalysisException" in told
     assert "refused_good" not in told
     assert "hold" in (refused.value.todo or "")
     refuse_losses(steps.ctx, [good], said.append)

@@ -113,7 +113,7 @@ def test_delta(spark: SparkSession, spark_estate: SparkEstate) -> None:
     # what a hold on the whole copy leaves: everything, though nobody has to keep the address
     assert verifier.rows(steps.copy).states[0].rows == 3
     whole = steps.bytes()
-    assert {r.where for r in whole.residue} >= {"data: email", "data: rows that hold more than what is held"}
+    assert {r.where for r in whole.residue} >= {"data: email", "data: rows with values that are not held"}
 
     facts = steps.all((DELTA_MASK_ROWS, {"materialise": False}))
     assert facts[DELTA_MASK_ROWS]["rows_masked"] == 3
@@ -174,7 +174,7 @@ def test_a_row_that_would_be_nobodys_is_refused(spark: SparkSession, spark_estat
     steps = delta(spark, spark_estate, "ownerless", BY_ANY, mask=mask("email", "id", held=("uid", "amount")))
     frame(spark, [(99, 4711, EMAIL, 5)]).write.format("delta").mode("append").save(str(steps.location))
     before = columns_of(read(spark, steps), "true")
-    with pytest.raises(ScanError, match="the owner of the held values would then be unknown"):
+    with pytest.raises(ScanError, match="nobody would then know whose the held values are"):
         Verifier(spark, KEYS).baseline(steps.copy)
     with pytest.raises(RunError, match="1 row is found only by email"):
         steps.once(DELTA_MASK_ROWS, materialise=False)

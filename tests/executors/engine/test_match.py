@@ -166,7 +166,7 @@ def test_an_engine_that_is_gone_is_told_whichever_call_meets_it(monkeypatch: pyt
 
         def __getattr__(self, call: str) -> Any:
             def refuse(step: Any, copy: Any) -> None:
-                raise ConnectionRefusedError(f"no answer to {EMAIL}")
+                raise ConnectionRefusedError(f"not an answer to {EMAIL}")
 
             return refuse
 

@@ -19,7 +19,7 @@ from pii_tracer.model.errors import RunError
     ],
 )
 def test_a_part_of_a_table_is_not_the_table(sql: str) -> None:
-    with pytest.raises(RunError, match="no query to rebuild from"):
+    with pytest.raises(RunError, match="no query for a rebuild"):
         query_of(sql)
 
 

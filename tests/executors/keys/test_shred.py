@@ -114,7 +114,7 @@ def test_a_destroyed_key_is_not_over_before_the_longest_cache_is(shredding: Worl
     assert shredded.PHONE not in shredded.numbers(shredding.base)
     assert shredded.PHONE in shredded.numbers(shredding.base, keys=remembered), "who opened the key reads on"
     assert shredding.executor.run(step, copy).waiting_until == NOW + timedelta(seconds=59)
-    assert shredding.executor.verify(step, copy).findings == ("a reader may still remember the key",)
+    assert shredding.executor.verify(step, copy).findings == ("a reader may still have the key in its cache",)
     shredding.now += timedelta(seconds=59)
     assert shredding.executor.run(step, copy).waiting_until is None
     assert shredding.executor.verify(step, copy).ok
@@ -156,7 +156,7 @@ def test_cells_of_other_people_that_do_not_open_stop_the_step(shredding: World) 
     pq.write_table(calls.set_column(1, "number", pa.array(cells, pa.binary())), path)
     check = shredding.executor.verify(*shredding.reading)
     assert not check.ok
-    assert "other people's cells do not open" in check.findings[0]
+    assert "cells of other people cannot be decrypted" in check.findings[0]
 
 
 def test_without_the_wrapping_key_nothing_is_claimed(shredding: World) -> None:

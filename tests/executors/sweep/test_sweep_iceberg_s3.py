@@ -109,5 +109,5 @@ def test_an_inventory_that_does_not_name_the_metadata_is_refused(lake: Lake, tmp
     place = ["--estate", str(tmp_path / "pii-tracer.yaml"), "--state", str(tmp_path / "state"), "--format", "json"]
     code, printed = lake.engine.command("retention", "sweep", "--apply", "--inventory", str(listing), *place)
     [told] = json.loads(printed)["tables"]
-    assert (code, "nothing of this table's metadata" in told["failed"]) == (7, True)
+    assert (code, "no metadata of this table" in told["failed"]) == (7, True)
     assert dead in data_files(lake)

@@ -168,7 +168,7 @@ def test_partitions_elsewhere_or_in_another_format_are_gaps(hive: Hive, tmp_path
     found = discover(lake(hive), tmp_path)
     (gap,) = found.gaps
     assert (gap.kind, gap.evidence) == ("external_files", "catalog lake.prod.plain")
-    assert gap.reason.startswith("outside the table's folder, and not erased with it: 2 of 3 partitions")
+    assert gap.reason.startswith("2 of 3 partitions are outside of the table's folder, so the plan does not erase them")
     # the one that lies in the estate is met as a folder of its own, and searched
     assert {(s.table, s.location) for s in found.tables} >= {
         ("prod.plain", str(home / "plain")),

@@ -85,7 +85,7 @@ def test_tls(authority: Authority, tmp_path: Path) -> None:
         _finds_a_table(hive)
         another = Authority.made(tmp_path, "another")
         for wrong in (None, str(another.ca)):
-            assert "the CA of its certificate as `ca`" in reason(hive.uri, Security(tls=True, ca=wrong))
+            assert "`ca` to the file with the CA" in reason(hive.uri, Security(tls=True, ca=wrong))
         elsewhere = hive.uri.replace(HOST, "127.1")
         assert "SSLCertVerificationError" in reason(elsewhere, hive.security)
         assert "`tls: true`" in reason(hive.uri, Security())

@@ -107,7 +107,7 @@ def obstacle(names: str, **notes: Any) -> str | None:
         ("day=1/base_3/bucket_00000", {}, "none of a partition"),
         ("day=1/base_3/bucket_00000", {"partition_columns": (DAY,), "partitions": ("day=1",)}, None),
         ("day=2/base_3/bucket_00000", {"partition_columns": (DAY,), "partitions": ("day=1",)}, "none of a partition"),
-        ("base_3_v01/bucket_00000 base_3_v02/bucket_00000", {}, "a compaction is at work"),
+        ("base_3_v01/bucket_00000 base_3_v02/bucket_00000", {}, "a compaction is running"),
         ("base_3/bucket_00000 delta_4_6/bucket_00000", {"settled": {"write_ids": (5,)}}, OPEN),
         ("base_6/bucket_00000 delta_4_6/bucket_00000", {"settled": {"write_ids": (5,)}}, None),
         # a base that Hive does not read

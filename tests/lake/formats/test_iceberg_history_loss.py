@@ -188,4 +188,4 @@ def test_a_staged_snapshot_is_a_gap_of_discovery(table: Any, tmp_path: Path) -> 
     assert found.state.staged == ("101",)
     (gap,) = found.gaps
     assert (gap.kind, gap.evidence) == ("staged_snapshot", "snapshot 101")
-    assert "publish or drop them, then plan again" in gap.reason
+    assert "publish or drop these snapshots, then plan again" in gap.reason

@@ -92,7 +92,7 @@ def test_former_rows_that_its_adapter_does_not_read_are_told(people: Path) -> No
     write_toy(people, PEOPLE[1:], COLUMNS)
     state, paths = only(people)
     assert list(read_former(state, sought, paths, told.append, told.append)) == []
-    assert told == [f"{people} keeps 2 versions, and former rows of Toy tables are not read"]
+    assert told == [f"{people} keeps 2 versions, but the tool does not read former rows of Toy tables"]
 
 
 def test_a_folder_of_two_formats_is_a_gap(people: Path) -> None:
@@ -156,6 +156,6 @@ def test_formats_of_no_table_have_no_adapter() -> None:
 
 def test_who_must_name_a_table_in_s3_is_told_of_every_format() -> None:
     assert others() == (
-        "a table is erased there only if the estate file declares it (Delta, Hudi, and folders of Parquet, ORC, Avro,"
-        " CSV or JSON) or a catalog names it (these, and Iceberg)"
+        "a plan erases a table there only if the estate file declares it (Delta, Hudi, and folders of Parquet, ORC, "
+        "Avro, CSV or JSON) or a catalog names it (these, and Iceberg)"
     )

@@ -196,7 +196,7 @@ def test_a_wrapped_key_is_bound_to_its_person(wrapper: Wrapper, wrapped: dict[st
 def test_a_key_file_that_others_can_read_is_refused(tmp_path: Path):
     path = kek(tmp_path)
     path.chmod(0o644)
-    with pytest.raises(ShredError, match="read by others"):
+    with pytest.raises(ShredError, match="other users can read"):
         Wrapper(LocalFile(str(path)), 60).new_key("anita")
     path.chmod(0o600)
     path.write_bytes(b"short")

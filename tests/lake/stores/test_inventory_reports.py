@@ -175,7 +175,7 @@ def test_a_changed_manifest_or_data_file_is_seen(world: World) -> None:
     data, _ = as_csv(rows(world, bucket)[:1])
     client.put_object(Bucket=reports, Key=f"{prefix}data/1.csv", Body=data)
     found, told = discover(world, bucket, location)
-    assert "not the one its manifest names" in told[-1]
+    assert "differs from its manifest" in told[-1]
     assert len(found.versions) == 5, "half of a report counts for nothing"
     [manifest] = [
         o["Key"] for o in client.list_objects_v2(Bucket=reports)["Contents"] if o["Key"].endswith("manifest.json")

@@ -188,7 +188,7 @@ def test_a_file_in_no_place_of_the_estate_is_not_read(house: House) -> None:
     house.table()
     state = house.state()
     house.catalogs.clear()
-    with pytest.raises(EstateError, match="outside the estate's places in its store"):
+    with pytest.raises(EstateError, match="outside of the estate's places in its store"):
         read_columns(state, ["uid"], house.paths)
 
 

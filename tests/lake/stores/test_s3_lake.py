@@ -95,7 +95,7 @@ def test_a_catalog_with_branches(house: House, monkeypatch: pytest.MonkeyPatch) 
 
     listing = Listing((entry("main", "nes.prod.orders"), entry("dev", "nes.prod.`orders@dev`")), ())
     monkeypatch.setattr(registered_tables, "list_catalogs", lambda *_: [listing])
-    assert "kept by a catalog with branches (Nessie)" in house.why()
+    assert "belongs to a catalog with branches (Nessie)" in house.why()
 
 
 def test_metadata_on_this_machine_of_a_table_in_s3(house: House) -> None:
@@ -113,7 +113,7 @@ def test_metadata_beyond_the_folder(house: House) -> None:
     away = f"s3://{house.bucket}/away/metadata/1.metadata.json"
     house.put(away, house.read(made.metadata_location))
     pointed(house, metadata_location=away)
-    why = f"does not lie in its folder, {house.orders}"
+    why = f"is not in its folder, {house.orders}"
     assert why in house.why(f"s3://{house.bucket}/away")
     inventory = with_remote(house.inventory(), house.estate, house.paths, lambda _: None)
     reasons = {str(place.location): str(place.untreated) for place in inventory.remote}
@@ -132,7 +132,7 @@ def test_a_location_that_is_written_otherwise_is_the_same(house: House) -> None:
 def test_properties_that_lead_new_files_elsewhere(house: House, name: str) -> None:
     made = house.table()
     told(house, made, properties={name: f"s3a://{house.bucket}/hot/orders"})
-    assert f"its property {name} leads new files out of its folder, to s3://{house.bucket}/hot/orders" in house.why()
+    assert f"its property {name} puts new files outside of its folder, in s3://{house.bucket}/hot/orders" in house.why()
     told(house, made, properties={name: "/mnt/hot/orders"})
     assert "references a file outside S3" in house.why()
     told(house, made, properties={name: f"{house.orders}/hot"})

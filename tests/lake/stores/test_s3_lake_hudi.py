@@ -70,7 +70,7 @@ def test_a_table_that_others_files_belong_to(house: House, lake: Lake) -> None:
 
 def test_what_its_reader_cannot_read_is_left_alone(house: House, lake: Lake) -> None:
     escaped = moved(house, lake, "trips", key="wh/a%20b")
-    assert "names hold `%`" in house.why(escaped)
+    assert "folders with `%`" in house.why(escaped)
     place = moved(house, lake, "rides")
     house.drop(f"{place}/.hoodie/hoodie.properties")
     assert "NoSuchKey" in house.why(place)

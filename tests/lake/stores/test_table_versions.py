@@ -103,7 +103,7 @@ def test_all_folders_that_a_metadata_file_tells() -> None:
     }
     folders, doubt = iceberg_folders(metadata, at("s3://b/wh/t/metadata/2.metadata.json"))
     assert [str(f) for f in folders] == ["s3://b/wh/t", "s3://data/t", "s3://b/old/t/metadata"]
-    assert doubt == "1 path of its metadata leads out of S3"
+    assert doubt == "1 path in its metadata leads out of S3"
     wide = {"location": "s3://b/wh/t", "properties": {"write.data.path": "s3://b"}}
     assert iceberg_folders(wide, at("s3://b/wh/t/metadata/2.metadata.json")) == ((at("s3://b"),), None)
 
@@ -164,7 +164,7 @@ def test_short_numbers_names_and_what_stands_beside(world: World, tmp_path: Path
     assert "digits of a short key are in user_id; 1 version hold nothing else" in told["digits"].reason
     assert "(under ten digits) look like" in told["digits"].reason
     assert "the names of 1 object hold a value" in told["named"].reason
-    assert told["empty"].reason.endswith("; no object lies there")
+    assert told["empty"].reason.endswith("; the place contains no object")
     assert MAIL not in repr(gaps)
     assert UID not in repr(gaps)
 
@@ -226,7 +226,7 @@ def test_files_that_metadata_names_elsewhere_are_counted(world: World, tmp_path:
     torn = looked(world, tmp_path, tables={"p.u": f"s3://{bucket}/u"})[f"s3://{bucket}/u"]
     assert "the files that it names are unknown (JSONDecodeError)" in torn.evidence
     told = gaps[f"s3://{bucket}/t"]
-    assert "2 files that metadata there names lie outside of it and were not read" in told.reason
+    assert "2 files referenced by metadata of this place are outside of it, and were not read" in told.reason
     assert told.id.startswith("gap-remote_table-unread-")
 
 
@@ -255,7 +255,7 @@ def test_large_objects_go_through_a_file_without_a_name(
 def test_what_is_no_longer_what_was_listed_is_not_read(version: tuple[World, str, ObjectVersion]) -> None:
     world, bucket, found = version
     world.put(bucket, "a.csv", b"mail\nanother@x.example\n")
-    with pytest.raises(EstateError, match="another object is there"):
+    with pytest.raises(EstateError, match="the object differs from the listed object"):
         fetch(world.client(), bucket, found)
     world.client().delete_object(Bucket=bucket, Key="a.csv")
     with pytest.raises(EstateError, match="gone since it was listed"):

@@ -191,7 +191,7 @@ def test_an_empty_topic_and_one_that_is_not_there(broker: Broker, tmp_path: Path
 def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(kafka_events, "TIMEOUT", 1.0)
     source = KafkaSource(EventTopic(bootstrap=f"127.0.0.1:{free_ports(1)[0]}", topic="x"), tmp_path)
-    with pytest.raises(LineageError, match="was never read and cannot be"):
+    with pytest.raises(LineageError, match="was never read, and cannot be"):
         gather([source], tmp_path / "e", NOW, quiet)
 
 

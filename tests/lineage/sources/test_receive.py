@@ -158,7 +158,7 @@ def test_the_bearer_token(tmp_path: Path):
 
 
 def test_without_a_token_only_loopback_is_served(tmp_path: Path):
-    with pytest.raises(UsageError, match="reached from outside"):
+    with pytest.raises(UsageError, match="reached from other machines"):
         Receiver("0.0.0.0", 0, EventLog(tmp_path))
 
 

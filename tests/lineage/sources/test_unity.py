@@ -564,15 +564,15 @@ def test_an_expired_link_is_replaced(tmp_path: Path) -> None:
         ({"ends": "CANCELED"}, "ended a query before its result was read"),
         ({"ends": "CLOSED"}, "ended a query before its result was read"),
         ({"states": ("RUNNING",) * 200}, "has not finished a query after 1800 seconds"),
-        ({"truncated": True}, "cuts the result off"),
+        ({"truncated": True}, "truncated the result"),
         ({"short": True}, "says 2 rows and gives others"),
-        ({"expired": 9}, "leads to a place of results that refused: HTTP 403"),
+        ({"expired": 9}, "redirects to a results store that refused: HTTP 403"),
         ({"token_for": 0}, "does not accept the token, or it expired"),
         ({"token_for": 1}, "does not accept the token, or it expired"),
         ({"busy": 99}, r"is too busy \(HTTP 429\)"),
-        ({"renamed": True}, "answers with other columns than it was asked for"),
-        ({"unreadable": True}, "gives a part of a result that is no list of rows"),
-        ({"link": "https://[store.example/x?sig=secret-1"}, "leads to a result at no address"),
+        ({"renamed": True}, "sent different columns than requested"),
+        ({"unreadable": True}, "sent a part of a result that is not a list of rows"),
+        ({"link": "https://[store.example/x?sig=secret-1"}, "sent a link without an address to a result"),
     ],
 )
 def test_half_an_answer_is_none(tmp_path: Path, lies: dict[str, Any], told: str) -> None:
@@ -686,7 +686,7 @@ def test_tables_without_a_row_are_a_gap(tmp_path: Path) -> None:
         here = graph_of(fetched(space, tmp_path / "state"), tmp_path)
     for found in (here, harvested(tmp_path, [])):
         (gap,) = found.graph.gaps
-        assert (gap.kind, "no row at all" in gap.reason) == ("lost_events", True)
+        assert (gap.kind, "has no row of" in gap.reason) == ("lost_events", True)
 
 
 def test_a_catalog_of_another_type_has_no_such_tables(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_a_clean_clone_of_a_copy_takes_its_files_before_the_origin_is_vacuumed()
     plan = lake().plan()
     (clone,) = [c for c in plan.copies if c.location == "/w/b"]
     assert clone.strategy is Strategy.DELETE_BY_KEY
-    assert "takes them along" in clone.reason
+    assert "copies these files into the clone" in clone.reason
     assert "/w/b" not in [e.dataset.name for e in plan.examined]
     mine = [s for s in plan.steps if s.copy_ == clone.id]
     assert mine[0].parameters["materialise"]

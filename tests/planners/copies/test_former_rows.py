@@ -66,7 +66,7 @@ def test_the_archive_of_a_table_that_lost_the_person_is_treated_as_of_any_copy()
     sets = (archive(), replica(fed=True))
     plan, before = Lake(objects=sets, seen=TODAY).plan(), Lake(objects=sets).plan()
     assert "c-prod.a" not in strategies(plan)
-    assert "holds nothing of the person" in examined(plan, "prod.a")
+    assert "no file contains data of the person" in examined(plan, "prod.a")
     assert in_objects(plan) == in_objects(before)
     assert set(in_objects(plan)) == {"c-b-p", "c-b-p-versions", "c-c-p"}
     own = [[s.id for s in p.steps if (s.copy_ or "").startswith(("c-b-p", "c-c-p"))] for p in (plan, before)]
@@ -144,7 +144,8 @@ def test_a_name_that_no_table_has_is_a_gap() -> None:
     found = {g.evidence: g.reason for g in gaps(plan, "archive_unmatched")}
     assert found.keys() == {"the estate file, `archives`", "the estate file, `vaults`"}
     assert (
-        "s3://b/p is declared to be of prod.gone, which is not in the inventory" in found["the estate file, `archives`"]
+        "s3://b/p is declared as a copy of prod.gone, which is not in the inventory"
+        in found["the estate file, `archives`"]
     )
     assert not plan.applyable
     empty = (archive(of="prod.gone", versions=()),)
@@ -200,15 +201,15 @@ def test_what_lineage_could_not_follow_into_the_table_leaves_its_archive_open() 
 
 def test_the_archive_of_a_table_of_which_all_is_other_peoples_too_says_so() -> None:
     plan = Through(objects=(archive(),), seen=TODAY, expression="right(concat(s.uid, '0'), 1)").plan()
-    assert "other people's, too" in examined(plan, "p")
+    assert "also belong to other people" in examined(plan, "p")
     assert next(e.carries for e in plan.examined if e.dataset.name == "p") is Carries.COMPUTED_KEY
     assert "shared_identifier" in kinds(plan)
 
 
 def test_where_the_person_has_no_value_to_be_looked_for_no_run_is_made_to_fail() -> None:
     plan = Through(objects=(archive(),), seen=TODAY, expression="substring(s.uid, 20, 1)").plan()
-    assert "no value to be found by" in examined(plan, "prod.a")
-    assert examined(plan, "p").endswith("the person has no value to be found by); its contents were not searched")
+    assert "no value to search for" in examined(plan, "prod.a")
+    assert examined(plan, "p").endswith("the person has no value to search for); its contents were not searched")
     assert plan.complete
 
 

@@ -29,8 +29,8 @@ STATE = TableState(
     [
         ("uid", (), None),
         ("who", (FieldAccess(name="id"),), None),
-        ("doc", (JsonAccess(path=("uid",)),), "in a JSON text"),
-        ("who", (FieldAccess(name="id"), JsonAccess(path=("uid",))), "in a JSON text"),
+        ("doc", (JsonAccess(path=("uid",)),), "inside a JSON text"),
+        ("who", (FieldAccess(name="id"), JsonAccess(path=("uid",))), "inside a JSON text"),
         ("u`id", (), "a backtick"),
         ("who", (FieldAccess(name="a`b"),), "a backtick"),
     ],

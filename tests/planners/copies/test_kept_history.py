@@ -44,7 +44,7 @@ def test_every_snapshot_branch_and_tag_is_written_again_in_one_step() -> None:
     rewrite, sweep, _ = (s for s in plan.steps if s.copy_ == "c-prod.a")
     assert (rewrite.irreversible, sweep.irreversible) == (False, True)
     assert rewrite.parameters["snapshots"] == 4
-    for told in ("every snapshot, branch and tag", "summaries", "Statistics files", "do not stay"):
+    for told in ("every snapshot, branch and tag", "summaries", "Statistics files", "are removed"):
         assert told in rewrite.reason
 
 
@@ -65,8 +65,8 @@ def test_nothing_waits_for_time_travel_to_end() -> None:
 
 def test_what_stands_against_it_blocks_the_table() -> None:
     why = blocked(lake(KeptHistory(obstacles=("its format version is 3", "second"))).plan())
-    assert "whose history is to stay (`keep_history`), and its format version is 3" in why
-    assert "take it out of `keep_history`, and its snapshots expire" in why
+    assert "whose history must be kept (`keep_history`), and its format version is 3" in why
+    assert "remove the table from `keep_history`; then a step expires its snapshots" in why
 
 
 def test_shared_files_block_it() -> None:
@@ -89,7 +89,7 @@ def test_a_table_without_a_key_is_not_rebuilt() -> None:
         states={"a": {"format": ICEBERG, "kept_history": KeptHistory()}},
         sql={"a": "INSERT OVERWRITE a SELECT SUM(amount) AS amount FROM users"},
     )
-    assert "its query says nothing of its older snapshots" in blocked(made.plan())
+    assert "its query does not produce its older snapshots" in blocked(made.plan())
 
 
 def test_a_hold_on_columns_does_not_mask_it() -> None:

@@ -96,10 +96,10 @@ def test_references_whose_names_are_alike_are_two_copies() -> None:
     ("found", "told"),
     [
         (state(nessie=NessieTable(catalog="nes", ref="q1", kind=RefKind.NESSIE_TAG)), "only tags"),
-        (state(Ref(name="dev/own", kind=RefKind.BRANCH, at="7")), "Iceberg's own"),
-        (state(Ref(name="own", kind=RefKind.TAG, at="7")), "Iceberg's own"),
+        (state(Ref(name="dev/own", kind=RefKind.BRANCH, at="7")), "has Iceberg branches or tags"),
+        (state(Ref(name="own", kind=RefKind.TAG, at="7")), "has Iceberg branches or tags"),
         (state(DEV, TAG.model_copy(update={"name": "v1.0", "table": None})), "first v1.0"),
-        (state(table=None), "whose name SQL cannot write"),
+        (state(table=None), "with a name that SQL cannot write"),
         (state(sharing=(SHARER,)), "shares data files"),
         (state(outside=("/lake/a/1.parquet",)), "shares data files"),
     ],

@@ -138,12 +138,13 @@ def test_each_column_of_a_copy_that_loses_rows_is_a_gap_of_its_own() -> None:
     assert gaps(made) == [
         (
             "gap-others_rows-prod.a-cc",
-            "1 row that is not the persons' holds them in cc: the plan finds rows by uid, so this value stays",
+            "1 row that is not the persons' contains them in cc: the plan finds rows by uid, so this value would "
+            "remain",
         ),
         (
             "gap-others_rows-prod.a-note",
-            "1,000 or more rows that are not the persons' hold them in note: the plan finds rows by uid,"
-            " so these values stay",
+            "1,000 or more rows that are not the persons' contain them in note: the plan finds rows by uid, so these "
+            "values would remain",
         ),
     ]
     assert not made.complete

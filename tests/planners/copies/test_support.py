@@ -57,17 +57,17 @@ def change_last_commit(folder: Path, kind: str, change: dict[str, object]) -> No
         (
             "metaData",
             {"configuration": {"delta.universalFormat.enabledFormats": "iceberg"}},
-            "(UniForm). The other format's metadata keeps bounds and file names, and only its own engine writes it. Ask"
-            " its owner to unset delta.universalFormat.enabledFormats and to remove that metadata: all files in"
-            " `metadata` of the table's folder, and no data file",
+            "(UniForm). The metadata of that format retains bounds and file names, and only its own engine writes that metadata. Ask"
+            " its owner to unset delta.universalFormat.enabledFormats and to remove only that metadata, not data files: all files in"
+            " `metadata` of the table's folder",
         ),
         (
             "metaData",
             {"configuration": {"delta.universalFormat.enabledFormats": "iceberg, hudi"}},
             "all files in `.hoodie` and `metadata` of the table's folder",
         ),
-        ("metaData", {"configuration": {"delta.universalFormat.enabledFormats": "other"}}, "metadata: all of it, and"),
-        ("metaData", {"configuration": {"delta.appendOnly": "true"}}, "refuses every DELETE"),
+        ("metaData", {"configuration": {"delta.universalFormat.enabledFormats": "other"}}, "not data files: all of it"),
+        ("metaData", {"configuration": {"delta.appendOnly": "true"}}, "rejects every DELETE"),
         (
             "protocol",
             {
@@ -164,7 +164,7 @@ def test_a_hudi_table_known_by_the_name_of_another_database_is_blocked() -> None
     other = planned("Sales")
     assert not other.applyable
     assert "c-prod.a" not in touched(other)
-    assert [g.reason for g in other.gaps if "declare it as Sales.a in the estate file" in g.reason]
+    assert [g.reason for g in other.gaps if "declare the table as Sales.a in the estate file" in g.reason]
     assert planned("Prod").applyable
     assert planned("").applyable
 
@@ -227,7 +227,7 @@ def test_a_delta_table_whose_key_is_padded_with_blanks_is_blocked(tmp_path: Path
     assert state.padded == (("uid",) if padded else ())
     made = Lake(states={"a": {"columns": state.columns, "padded": state.padded}}).plan()
     assert made.applyable is not padded
-    assert [g.reason for g in made.gaps if "of type CHAR" in g.reason] == [g.reason for g in made.gaps]
+    assert [g.reason for g in made.gaps if "its type is CHAR" in g.reason] == [g.reason for g in made.gaps]
 
 
 def test_what_a_delta_table_needs_is_said_at_its_steps() -> None:
@@ -279,7 +279,7 @@ def test_a_bare_folder_whose_key_is_a_time_is_blocked(kind: str) -> None:
     made = Lake(states={"a": folder | {"columns": (Column(name="uid", type=kind),)}}).plan()
     assert not made.applyable
     (reason,) = [g.reason for g in made.gaps]
-    assert reason.startswith(f"lineage says that uid is a key, and it is of type {kind}")
+    assert reason.startswith(f"lineage says that uid is a key, but no step compares values of its type {kind}")
     beside = (Column(name="uid", type="string"), Column(name="at", type=kind))
     assert Lake(states={"a": folder | {"columns": beside}}).plan().applyable
     text = {"format": Format.JSON, "table": None, "columns": (Column(name="uid", type=kind),)}
@@ -322,5 +322,5 @@ def test_a_bare_folder_of_files_that_were_written_for_a_table_is_blocked(
         writing.write_table(rows)
         writing.add_key_value_metadata({entry: "{}"})
     (state,) = discover(ESTATE, tmp_path).tables
-    assert f"files that {writer} wrote for a table" in (unsupported(state) or "")
+    assert f"{writer} wrote these files for a table" in (unsupported(state) or "")
     assert unsupported(state.model_copy(update={"same_files_as": "/lake/t"})) is None, "a copy of a table that is known"

@@ -80,7 +80,7 @@ def test_files_of_a_bare_folder_are_masked_in_one_step(kind: Format) -> None:
 def test_the_key_stays_where_no_held_column_tells_whose_row_it_is() -> None:
     found = masked(lake().plan(of("amount")))
     assert (found.mask.columns, found.mask.found_by) == (("note",), ("uid",))
-    assert "uid stays too" in found.reason
+    assert "uid is also kept" in found.reason
 
 
 def test_branches_are_masked_with_their_table() -> None:
@@ -107,8 +107,8 @@ def test_a_category_holds_the_columns_that_lineage_finds_in_it() -> None:
 @pytest.mark.parametrize(
     ("names", "why"),
     [
-        ({"categories": ["account_id"]}, "no column of its own for the category account_id, which lies inside uid"),
-        ({"columns": ["uid.no"]}, "no column uid.no (a field cannot be held by itself: `uid` can)"),
+        ({"categories": ["account_id"]}, "no separate column for the category account_id, which lies inside uid"),
+        ({"columns": ["uid.no"]}, "no column uid.no (a hold cannot keep a single field: hold `uid`)"),
     ],
 )
 def test_a_field_of_a_struct_cannot_be_held_by_itself(names: dict[str, Any], why: str) -> None:
@@ -188,13 +188,13 @@ def test_the_rest_is_masked_in_a_shallow_clone_too() -> None:
     [
         ({"fixed": {"note": "NOT NULL"}}, "note is NOT NULL"),
         ({"fixed": {"NOTE": "a generated column"}}, "note is a generated column"),
-        ({"fixed": {"amount": "a generated column"}}, "amount is held and made from other columns"),
+        ({"fixed": {"amount": "a generated column"}}, "amount is held, but computed from other columns"),
         ({"partition_columns": ("note",)}, "note is a partition column"),
         ({"properties": {"delta.constraints.long": "length(Note) > 3"}}, "note is in the constraint long"),
         ({"properties": {"delta.columnMapping.mode": "name"}}, "its columns are mapped"),
         ({"format": Format.PARQUET, "fixed": {"note": "NOT NULL"}}, "note is NOT NULL"),
         ({"format": Format.CSV, "partition_columns": ("note",)}, "note is a partition column"),
-        ({"format": Format.PARQUET, "partition_columns": ("uid",)}, "no row of the person can be changed"),
+        ({"format": Format.PARQUET, "partition_columns": ("uid",)}, "no step can change single rows of the person"),
         (
             {
                 "format": ICEBERG,
@@ -233,7 +233,7 @@ def test_a_column_that_is_not_there_keeps_the_whole_copy() -> None:
     plan = lake().plan(of("uid", "none"))
     assert strategies(plan)["c-prod.a"] == "exempt"
     assert [g.reason for g in plan.gaps] == [
-        "the hold H1 names prod.a, and it has no column none: data that it should keep may be erased"
+        "the hold H1 names prod.a, and the dataset has no column none: data that it should keep may be erased"
     ]
 
 

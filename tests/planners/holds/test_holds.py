@@ -72,7 +72,7 @@ def test_an_indefinite_hold_wins_over_a_dated_one_and_the_later_over_the_earlier
     assert both.totals.recheck_on == datetime(2040, 1, 1, tzinfo=timezone.utc)
     never = Lake().plan(hold("prod.a"), {**later, "until": "indefinite"})
     assert never.totals.recheck_on is None
-    assert "until further notice" in copy(never, "a").reason
+    assert "without an end date" in copy(never, "a").reason
 
 
 def test_a_hold_that_has_lapsed_or_begins_after_the_deadline_keeps_nothing() -> None:
@@ -162,7 +162,7 @@ def test_what_would_be_rebuilt_from_held_data_is_blocked() -> None:
     plan = lake.plan(hold("prod.users"))
     assert strategies(plan)["c-prod.sums"] == "blocked"
     assert touched(plan) == {"c-prod.a"}
-    assert any("the person would come back" in g.reason for g in plan.gaps)
+    assert any("the person's data would come back" in g.reason for g in plan.gaps)
 
 
 def test_what_is_rebuilt_from_an_erased_copy_of_held_data_is_not_blocked() -> None:
@@ -289,7 +289,7 @@ def test_a_hold_around_or_in_a_copy_is_a_gap_that_names_the_copy(name: str) -> N
     """A waiver of a hold that has nothing to keep says something else, and does not count any more."""
     near, far = (Lake(objects=objects).plan(hold(name)) for objects in ((archive(),), ()))
     [told], [other] = ([g for g in plan.gaps if g.kind == "hold_unmatched"] for plan in (near, far))
-    assert "with which it has files in common" in told.reason
+    assert "but shares files with it" in told.reason
     assert "nothing in the inventory has this name" in other.reason
     assert told.seen != other.seen
 
@@ -303,7 +303,7 @@ def test_a_hold_around_or_in_a_table_of_this_machine_names_it(name: str) -> None
         Lake(copies={}, states={"users": {"location": "s3://z/users"}}).plan(hold(name)),
     )
     [told], [other] = ([g for g in plan.gaps if g.kind == "hold_unmatched"] for plan in (near, far))
-    assert "with which it has files in common" in told.reason
+    assert "but shares files with it" in told.reason
     assert "nothing in the inventory has this name" in other.reason
 
 
@@ -351,7 +351,7 @@ def test_a_hold_on_a_dataset_without_the_person_is_no_gap() -> None:
 
 def test_a_name_that_means_two_places_is_refused() -> None:
     lake = Lake(states={"a": {"location": "/x/t"}, "b": {"location": "/y/t"}})
-    with pytest.raises(PlanError, match="could mean"):
+    with pytest.raises(PlanError, match="is ambiguous"):
         lake.plan(hold("/t"))
 
 
@@ -360,7 +360,9 @@ def test_a_hold_of_one_request_cannot_be_planned_with_others() -> None:
     assert strategies(Lake().plan(mine))["c-prod.a"] == "exempt"
     theirs = Lake().plan(mine, ids=("Q",))
     assert strategies(theirs)["c-prod.a"] == "delete_by_key"
-    assert ("hold", "the hold H1 keeps nothing: it concerns R only") in [(o.kind, o.reason) for o in theirs.overrides]
+    assert ("hold", "the hold H1 keeps nothing in this plan: the hold concerns only R") in [
+        (o.kind, o.reason) for o in theirs.overrides
+    ]
     lapsed = hold("prod.a", requests=["R"], until="2026-11-21T10:00:00Z")
     assert Lake().plan(lapsed, ids=("Q",)).overrides == Lake().plan(mine).overrides == Lake().plan().overrides
     with pytest.raises(PlanError, match="concerns R and not Q"):

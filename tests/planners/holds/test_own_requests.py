@@ -63,4 +63,4 @@ def test_each_dataset_without_the_person_is_a_gap_of_its_own() -> None:
 
 def test_a_part_of_a_table_is_not_kept() -> None:
     [gap] = Lake().plan(own("prod.a.city")).gaps
-    assert "a part of prod.a, of which a person can keep only the whole" in gap.reason
+    assert "a part of prod.a, and a person can keep only the whole of it" in gap.reason

@@ -73,9 +73,9 @@ def test_rows_are_found_by_all_columns_together(name: str) -> None:
 
 
 MISSING = {
-    "the user alone": ("SELECT user_id, city, '' FROM prod.users", "user_id goes in, and not tenant_id"),
-    "the tenant alone": ("SELECT tenant_id, city, '' FROM prod.users", "tenant_id goes in, and not user_id"),
-    "an expression around one": ("SELECT tenant_id, user_id % 10, city FROM prod.users", "cannot be matched again"),
+    "the user alone": ("SELECT user_id, city, '' FROM prod.users", "user_id is copied here, but not tenant_id"),
+    "the tenant alone": ("SELECT tenant_id, city, '' FROM prod.users", "tenant_id is copied here, but not user_id"),
+    "an expression around one": ("SELECT tenant_id, user_id % 10, city FROM prod.users", "no step can compute"),
     "a branch without the tenant": (
         "SELECT tenant_id, user_id, city FROM prod.users UNION ALL SELECT NULL, user_id, city FROM prod.users",
         "",

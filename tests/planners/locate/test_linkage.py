@@ -576,7 +576,7 @@ def test_all_columns_of_a_row_that_names_the_person_are_the_persons() -> None:
     paid = "INSERT OVERWRITE prod.out SELECT t.trip_id, p.amount FROM prod.trips t JOIN ext.paid p USING (trip_id)"
     found = beside(paid)
     assert found.carries is UNKNOWN
-    assert "no column that finds them again" in found.reason
+    assert "no column that finds these rows" in found.reason
     further = beside(
         "INSERT OVERWRITE prod.mid SELECT trip_id, fare FROM prod.trips; "
         "INSERT OVERWRITE prod.out SELECT fare * 2 AS twice FROM prod.mid"

@@ -43,7 +43,9 @@ def test_a_reference_with_columns_that_the_table_lacks_is_blocked() -> None:
     (gap,) = made.gaps
     assert (gap.kind, gap.dataset) == ("ref_schema", dataset("a"))
     assert "the tag q1 has columns" in gap.reason
-    assert "(note). Rewriting it would lose other people's values in them. Drop the tag" in gap.reason
+    assert (
+        "(note). A rewrite of the tag would lose other people's values in these columns. Drop the tag"
+    ) in gap.reason
     assert not made.applyable
 
 

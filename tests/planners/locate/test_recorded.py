@@ -64,7 +64,7 @@ def test_a_statement_that_gives_what_it_gave_may_be_run_again(sql: str) -> None:
         ("_metadata.file_path AS day, n FROM prod.users", "_metadata"),
         ("current_user() AS day, n FROM prod.users", "current_user"),
         ("current_database() AS day, n FROM prod.users", "current_database"),
-        ("day, n FROM prod.users VERSION AS OF 3", "of the past"),
+        ("day, n FROM prod.users VERSION AS OF 3", "an old version"),
         ("day, n FROM prod.users TABLESAMPLE (10 PERCENT)", "TABLESAMPLE"),
         ("day, n FROM prod.users LIMIT 3", "LIMIT"),
         ("day, n FROM (SELECT day, n FROM prod.users LIMIT 3) ORDER BY n", "LIMIT"),
@@ -130,7 +130,7 @@ def test_what_a_failed_run_may_have_written_counts_too() -> None:
 
 def test_the_columns_are_the_tables_by_position() -> None:
     turned = "INSERT OVERWRITE prod.out SELECT count(*) AS n, day FROM prod.users GROUP BY day"
-    assert "gives the columns n, day, and the table has day, n" in recorded([job(turned)], TABLE).why
+    assert "writes the columns n, day, but the table has day, n" in recorded([job(turned)], TABLE).why
     renamed = "INSERT OVERWRITE prod.out SELECT day AS date, count(*) FROM prod.users GROUP BY day"
     assert recorded([job(renamed)], TABLE).sql == renamed
     named = renamed.replace("count(*)", "count(*) AS number")
@@ -154,7 +154,7 @@ def test_the_plan_blocks_and_says_why() -> None:
     made = lake.plan()
     assert strategies(made)["c-prod.b"] == "blocked"
     assert kinds(made) == ["cannot_be_proved"]
-    assert made.gaps[0].reason.startswith("no key to delete by, and its recorded statement uses current_date")
+    assert made.gaps[0].reason.startswith("no key to delete by: its recorded statement uses current_date")
     assert not made.applyable
     good = Lake(copies=copies, sql={"b": "INSERT OVERWRITE b SELECT sum(x) AS amount FROM users"}).plan()
     assert strategies(good)["c-prod.b"] == "rebuild"

@@ -172,10 +172,10 @@ def gaps(
 def test_a_key_that_the_table_itself_takes_for_a_part_of_one_is_a_gap() -> None:
     (gap,) = gaps(("More", "UID", "event"))
     assert (
-        "no identifier says that they are one person's, while app.users distinguishes its rows by More, too"
+        "no identifier shows that they belong to one person. app.users also distinguishes its rows by More"
         in gap.reason
     )
-    assert gap.evidence == "current rows of app.users with the key of R: 2; its own key of a row: More, UID, event"
+    assert gap.evidence == "current rows of app.users with the key of R: 2; the table's key of a row: More, UID, event"
 
 
 @pytest.mark.parametrize("row_key", [(), ("uid",), ("more",), ("more", "event"), ("uid", "event")])
@@ -195,9 +195,9 @@ def test_identifiers_that_connect_the_rows_go_before_what_the_table_says() -> No
 
 def test_identifiers_that_differ_are_told_with_what_the_table_says() -> None:
     (gap,) = gaps(("uid", "more"), mails=("a@x.example", "c@x.example", "b@x.example"))
-    assert "look like 2 persons: nothing that they have in mail connects them" in gap.reason
+    assert "look like 2 persons: no value in mail connects them" in gap.reason
     assert "as `key: [more, uid]`" in gap.reason
-    assert gap.evidence.endswith("its own key of a row: uid, more")
+    assert gap.evidence.endswith("the table's key of a row: uid, more")
 
 
 def test_one_row_of_a_key_is_one_persons_whatever_the_table_says() -> None:

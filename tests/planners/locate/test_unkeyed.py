@@ -137,7 +137,7 @@ DARK = {
 
 @pytest.mark.parametrize("sql", DARK.values(), ids=DARK.keys())
 def test_rows_without_an_identifier_make_the_dataset_unknown(sql: str) -> None:
-    assert "no identifier that can be matched in all of them" in reason(told(sql))
+    assert "do not all have an identifier that a step can match" in reason(told(sql))
 
 
 FOUND = {
@@ -351,7 +351,7 @@ def test_nobody_claims_to_know_what_came_without_columns() -> None:
     found = follow(graph, dataset("prod.users"), SUBJECT)[dataset("prod.out")]
     assert (found.carries, found.reason) == (
         Carries.NONE,
-        "lineage leads here, and names no columns: what was copied is not known",
+        "lineage leads here, but names no columns, so nobody knows which values were copied",
     )
 
 

@@ -68,7 +68,9 @@ def test_what_is_too_much_is_named_and_no_more_than_that() -> None:
     by = rule(25, every=6)
     _, late = checked(requests, by)
     assert len(late) == len(requests) - most_in_time(requests, by)
-    assert set(late.values()) <= {"every batch that ends in time is full: 25 persons who are due as early, or earlier"}
+    assert set(late.values()) <= {
+        "every batch that ends in time is full, with 25 persons whose deadlines are not later"
+    }
     late_by_arrival, queue = 0, sorted(requests, key=lambda one: one.ready)
     batch = by.begin(NOW)
     while queue:
@@ -125,7 +127,7 @@ def test_no_choice_keeps_more_deadlines(
         (
             Waiting("R", NOW, NOW + 8 * DAY),
             rule(10),
-            "a batch takes 9 days, and the law gave 8 from its receipt",
+            "a batch takes 9 days, but the law allows 8 from receipt",
         ),
         (
             Waiting("R", NOW + HOUR, NOW + HOUR + 9.5 * DAY),

@@ -121,7 +121,7 @@ def test_a_request_file_takes_the_longer_time() -> None:
     [one] = Lake().plan(laws=[own(extension=longer)], law="CLUB", extended=told).requests
     assert (one.deadline - one.received, one.extended) == (timedelta(days=30), told)
     for laws, when in (([own()], told), ([own(extension=longer)], PLANNED + timedelta(hours=1))):
-        with pytest.raises(PlanError, match="its deadline is not extended"):
+        with pytest.raises(PlanError, match="the deadline cannot be extended"):
             Lake().plan(laws=laws, law="CLUB", extended=when)
 
 

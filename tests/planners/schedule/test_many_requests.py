@@ -38,10 +38,10 @@ def test_each_request_has_its_own_law_and_deadline() -> None:
     [
         ([], "no request"),
         ([request("A", key="1"), request("A", key="2")], "two requests have the id A"),
-        ([request("A"), request("B")], "A and B are about the same person$"),
-        ([request("A", "CCPA"), request("B", "GDPR")], "A and B are about the same person, under CCPA and GDPR$"),
+        ([request("A"), request("B")], "A and B concern the same person$"),
+        ([request("A", "CCPA"), request("B", "GDPR")], "A and B concern the same person, under CCPA and GDPR$"),
         ([request("A", "LEX")], "not known"),
-        ([request("A"), request("B", key="2", days=4)], "after the moment of this plan"),
+        ([request("A"), request("B", key="2", days=4)], "after the time of this plan"),
     ],
 )
 def test_contradictions_are_errors_and_name_no_key(requests: list[Request], words: str) -> None:

@@ -114,7 +114,7 @@ def test_what_lapses_in_time_needs_no_rewrite() -> None:
 def test_a_value_beside_the_bytes_of_an_object_is_told_at_planning() -> None:
     objects = place("p/", "p/x.parquet")
     plan = Lake(objects=(objects,), beside={"s3://b/p/": BesideEvidence(telling=2)}).plan()
-    assert gaps(plan, "object_metadata")[0].reason.startswith("2 objects hold")
+    assert gaps(plan, "object_metadata")[0].reason.startswith("2 objects contain")
     assert (plan.applyable, strategies(plan)) == (False, {Strategy.BLOCKED})
     assert Lake(objects=(objects,), beside={"s3://b/q/": BesideEvidence(telling=2, unread=1, why="x")}).plan().applyable
 
@@ -128,7 +128,7 @@ def test_objects_that_refuse_the_look_beside_their_bytes_are_a_gap() -> None:
     assert "s3:GetObjectVersion" in gap.reason
     broken = replace(unread, why="HeadObject: 400")
     [other] = gaps(Lake(objects=(objects,), beside={"s3://b/p/": broken}).plan(), "beside_unread")
-    assert "This is not about rights" in other.reason
+    assert "Rights are not the cause" in other.reason
     assert "s3:" not in other.reason, "no right changes what a server cannot do"
     assert not lake.plan().applyable
     waived = lake.plan(waivers=waivers_of([gap], NOW + timedelta(days=400)))

@@ -220,7 +220,7 @@ def test_what_a_rewrite_elsewhere_would_bring_back_is_a_gap_that_names_both_buck
     plan = Lake(objects=(origin, there)).plan()
     [gap] = [g for g in plan.gaps if g.kind == "s3_replicated_back"]
     assert gap.id == "gap-s3_replicated_back-c-p-b"
-    assert "1 object is still in the bucket c, and no longer in b" in gap.reason
+    assert "1 object is still in the bucket c, but no longer in b" in gap.reason
     assert "Switch off the rule from c to b" in gap.reason
     assert not plan.applyable
     # the rule back is off, is about other names, or no rewrite is planned there

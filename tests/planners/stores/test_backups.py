@@ -77,7 +77,7 @@ def test_what_is_held_inside_a_backup_must_be_decided_by_somebody() -> None:
 def test_a_hold_on_a_backup_of_encrypted_data_holds_its_key() -> None:
     lake = KeyLake(backups=({**DUMP, "of": ["prod.calls"]},))
     plan = lake.plan()
-    assert "ciphertext alone" in plan.copy_by_id("c-backup-nightly").reason
+    assert "only ciphertext" in plan.copy_by_id("c-backup-nightly").reason
     assert strategies(lake.plan(hold("nightly")))["c-prod.keys"] == "exempt"
 
 

@@ -85,7 +85,7 @@ def test_what_is_not_known_is_never_taken_for_free() -> None:
         repository({"b": (1, "a")}, main="b")
     with pytest.raises(PlanError, match="not in the repository"):
         keepers(repository(LINE, main="d"), Rules(1, {}), {"e"}, NOW)
-    with pytest.raises(PlanError, match="circle"):
+    with pytest.raises(PlanError, match="cycle"):
         active(repository({"a": (2, "b"), "b": (1, "a")}, main="a"), Rules(1, {}), NOW)
 
 

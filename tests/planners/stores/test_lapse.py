@@ -53,7 +53,7 @@ def test_what_ends_in_time_is_waited_for_and_verified_after_it() -> None:
     assert verify.action is Action.VERIFY_COPY
     assert verify.depends_on == (wait.id,)
     assert wait.preconditions == ()
-    assert "rewriting it would end earlier and cost 20.00 INR" in made.copy_by_id("c-b-p").reason
+    assert "a rewrite would end earlier and cost 20.00 INR" in made.copy_by_id("c-b-p").reason
     assert made.totals.slack_days > 0
 
 

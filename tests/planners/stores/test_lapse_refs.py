@@ -51,7 +51,7 @@ def test_what_the_tables_own_maintenance_removes_in_time_is_waited_for() -> None
     expiry = next(s for s in made.steps if s.copy_ == "c-prod.a" and s.action is ICEBERG_EXPIRE_SNAPSHOTS)
     assert expiry.earliest_start >= wait.earliest_finish
     assert made.totals.slack_days > 0
-    assert "the job nightly upkeep has removed it by" in made.copy_by_id("c-prod.a@tag.q3").reason
+    assert "the job nightly upkeep removes it by" in made.copy_by_id("c-prod.a@tag.q3").reason
     # its rows go with it, and are not other people's loss
     assert copy(made, "a").facts["lapsing_refs"] == ["q3"]
 

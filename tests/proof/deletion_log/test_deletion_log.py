@@ -207,7 +207,7 @@ def test_a_log_that_is_pruned_while_it_is_read_is_read_again(tmp_path: Path, mon
     reading = log.numbered()
     next(reading)
     log.prune(NOW + timedelta(days=1), at=NOW, kept=["REQ-2"])
-    with pytest.raises(ProofError, match="pruned while it was read"):
+    with pytest.raises(ProofError, match="pruned during the read"):
         next(reading)
 
 

@@ -68,7 +68,7 @@ def test_one_that_raises_goes_at_once_and_says_why(
 
     with monkeypatch.context() as patch:
         patch.setattr(log, "rows", pruned)
-        with pytest.raises(ProofError, match="pruned while it was read"):
+        with pytest.raises(ProofError, match="pruned during the read"):
             fill_table(log, "e", kind)
     assert numbers(tmp_path) == []
     assert numbers(fill_table(log, "e", kind)) == [2]

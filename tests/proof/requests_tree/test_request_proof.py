@@ -325,9 +325,9 @@ def test_requests_that_are_not_the_attestations_prove_nothing(made: Signed, anot
         made.leaves + b"\n",
         b"",
     ):
-        with pytest.raises(ProofError, match="not those of this attestation"):
+        with pytest.raises(ProofError, match="does not belong to this attestation"):
             prove_request(made.envelope, None, leaves, "REQ-5")
-    with pytest.raises(ProofError, match="not those of this attestation"):
+    with pytest.raises(ProofError, match="does not belong to this attestation"):
         prove_request(b"{}", None, made.leaves, "REQ-5")
     assert prove_request(made.envelope, None, made.leaves, "REQ-9") is None
 
@@ -337,7 +337,7 @@ def test_two_leaves_of_one_request_are_refused(made: Signed) -> None:
     first = read_leaves(made.leaves)[0]
     again = RequestLeaf(id=first.id, subject=first.subject, law="gdpr", salt="e" * 32)
     lines = [first.line(), again.line()]
-    with pytest.raises(ValueError, match="one id or one salt"):
+    with pytest.raises(ValueError, match="the same id or the same salt"):
         leaves_under(said_of(lines), b"".join(line + b"\n" for line in lines))
 
 

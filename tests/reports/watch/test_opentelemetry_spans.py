@@ -148,7 +148,7 @@ def test_only_a_named_receiver_gets_spans(settings: dict[str, str], sent: bool) 
     ("name", "value", "told"),
     [
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "the protocol is `grpc`"),
-        ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "100000", "OpenTelemetry refuses its settings"),
+        ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "100000", "OpenTelemetry rejects its settings"),
     ],
 )
 def test_wrong_settings_stop_nothing(

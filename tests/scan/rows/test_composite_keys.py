@@ -54,7 +54,7 @@ def test_a_user_of_the_same_number_of_another_tenant_is_nobody(kind: Format) -> 
 @pytest.mark.parametrize("kind", sorted(PLAIN))
 def test_a_file_with_one_of_the_columns_is_unread(kind: Format) -> None:
     scan = seen(kind, rows_.older(kind), {("4", "17")})
-    assert scan.unread == ("it has no tenant_id, so it is unknown whose its rows are",)
+    assert scan.unread == ("it has no tenant_id, so nobody knows whose its rows are",)
     assert {hit.key_set for hit in scan.hits} == {"customer.email"}, "and what its bytes show counts"
 
 

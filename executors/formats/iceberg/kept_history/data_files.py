@@ -91,13 +91,13 @@ class Persons:
         if not all(field.metadata and _ID in field.metadata for field in fields):
             raise RowsError(
                 "a data file has no column ids (it was added to the table unchanged)",
-                todo="have it written again (rewrite_data_files) and expire the snapshots that name it",
+                todo="rewrite the data file (rewrite_data_files), and expire the snapshots that reference it",
             )
         terms = [found for term in self.match.terms if (found := self._term_in(term, fields)) is not None]
         if not terms:
             raise RowsError(
-                "a data file of a snapshot has none of the columns by which the persons are found",
-                todo="expire the snapshots that name it, or take the table out of `keep_history`; then plan again",
+                "a data file of a snapshot has none of the columns that find the persons",
+                todo="expire the snapshots that name it, or remove the table from `keep_history`; then plan again",
             )
         return Match(terms=tuple(terms))
 
@@ -136,7 +136,9 @@ def _same(name: str, now: tuple[NestedField, ...], there: list[pa.Field]) -> tup
         (f for f in now if f.name.lower() == name.lower()), None
     )
     if field is None:
-        raise RowsError("the table lacks the column by which the plan finds the persons", todo="make the plan again")
+        raise RowsError(
+            "the table has no column with the name by which the plan finds the persons", todo="make the plan again"
+        )
     same = next((f for f in there if (f.metadata or {}).get(_ID) == str(field.field_id).encode()), None)
     return None if same is None else (field, same)
 

@@ -102,14 +102,14 @@ class HistoryRewrite:
             history = self._history()
             self._refuse(history)
             left = sum(seen.changes for seen in self._surveyed(history).values())
-            findings = [f"the person is still in {counted(left, 'data file')} of its snapshots"] if left else []
+            findings = [f"{counted(left, 'data file')} of its snapshots still contain the person"] if left else []
             if dangling := _dangling(history):
                 findings.append(
                     f"manifests have {counted(dangling, 'entry', 'entries')} of deleted files that no snapshot reads"
                 )
             findings += [f"the metadata names files of {kind}" for kind in _STATISTICS if history.document.get(kind)]
             findings += (
-                [f"{counted(len(found), 'file')} left of an unfinished rewrite"]
+                [f"{counted(len(found), 'file')} remaining from an unfinished rewrite"]
                 if (found := self._left_overs(history))
                 else []
             )
@@ -127,7 +127,9 @@ class HistoryRewrite:
 
     @cached_property
     def _pointer(self) -> MetadataPointer:
-        name = name_of(self.step, "this Iceberg table has no name in a catalog of the estate", "declare its catalog")
+        name = name_of(
+            self.step, "no catalog of the estate file has a name for this Iceberg table", "declare its catalog"
+        )
         key, *parts = name.split(".")
         catalog = self.ctx.estate.catalogs.get(key)
         pointer = None
@@ -139,7 +141,7 @@ class HistoryRewrite:
             raise RunError(
                 "the table's catalog cannot replace its metadata file by compare-and-swap",
                 where=name,
-                todo="take the table out of `keep_history`, then plan again",
+                todo="remove the table from `keep_history`, then plan again",
             )
         return pointer
 
@@ -152,13 +154,15 @@ class HistoryRewrite:
     def _refuse(self, history: History) -> None:
         found = list(obstacles(history, self._folder))
         if not history.metadata.resolve().is_relative_to(self._folder.resolve()):
-            found.append("its metadata file lies outside its folder")
+            found.append("its metadata file is outside of its folder")
         planned = int(self.step.parameters.get("snapshots", 0))
         if len(history.lists) < planned:
-            found.append(f"it has {counted(len(history.lists), 'snapshot')}, and had {planned} when the plan was made")
+            found.append(f"it has {counted(len(history.lists), 'snapshot')}, but had {planned} when the plan was made")
         if found:
             raise RunError(
-                f"the table's history cannot be kept: {found[0]}", where=str(self._folder), todo="plan again after that"
+                f"the table's history cannot be kept: {found[0]}",
+                where=str(self._folder),
+                todo="fix this, then plan again",
             )
 
     def _table(self, history: History) -> StaticTable:
@@ -214,9 +218,9 @@ class HistoryRewrite:
 
     def _overtaken(self) -> RunError:
         return RunError(
-            "somebody else has committed to the table while its history was written again; nothing of it was changed",
+            "a different writer committed to the table while its history was rewritten; the step changed nothing",
             where=str(self.step.parameters["table"]),
-            todo="stop the writer, then `pii-tracer resume`: the history is read again",
+            todo="stop the writer, then run `pii-tracer resume`, which reads the history again",
         )
 
     def _written(
@@ -256,15 +260,18 @@ class HistoryRewrite:
             measured = metrics_of(new, persons.properties)
             if measured.rows != seen.after:
                 raise RunError(
-                    "a new data file has the wrong number of rows",
+                    "a rewritten data file has a wrong number of rows",
                     where=shown_path(str(new)),
                     todo="report this",
                 )
             if persons.survey(new).changes:
                 raise RunError(
-                    "rows of a snapshot contain a value of the person, and the plan does not find these rows",
+                    "a snapshot has rows with a value of the person that the plan does not find",
                     where=shown_path(str(path)),
-                    todo="expire the snapshots that have it, or take the table out of `keep_history`; then plan again",
+                    todo=(
+                        "expire the snapshots that contain the value, or remove the table from `keep_history`; then "
+                        "plan again"
+                    ),
                 )
             found[path] = Replacement(new.name, measured)
         return found

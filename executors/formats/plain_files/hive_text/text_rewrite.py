@@ -67,9 +67,9 @@ def compare(
     with reading(target, _codec(path, name)) as stream:
         for _, _, new in _lines(path, match, keys, mask, text, name):
             if stream.read(len(new)) != new:
-                raise RowsError("the rewritten file does not give back the kept rows", todo=BY_HAND)
+                raise RowsError("the rewritten file does not contain all rows that must be kept", todo=BY_HAND)
         if stream.read(1):
-            raise RowsError("the rewritten file has rows that the old one had not", todo=BY_HAND)
+            raise RowsError("the rewritten file has rows that the original did not have", todo=BY_HAND)
 
 
 def _codec(path: Stored, name: str) -> str:
@@ -82,7 +82,7 @@ def _codec(path: Stored, name: str) -> str:
         raise RowsError(str(error), todo=BY_HAND) from None
     named = {"bz2": "bzip2"}.get(named, named)
     if named != PLAIN and codec_of(path) != named:
-        raise RowsError("the file's content is not what its name says", todo=BY_HAND)
+        raise RowsError("the file's content does not match its name", todo=BY_HAND)
     return named
 
 
@@ -108,9 +108,11 @@ def _lines(path: Stored, match: Match, keys: Keys, mask: Mask | None, text: File
                 yield _MARK, False, _MARK
                 held = False
             if new and not before and new.startswith(_MARK) and not marked:
-                raise RowsError("the file would begin with a mark of UTF-8, which readers drop", todo=BY_HAND)
+                raise RowsError(
+                    "the rewritten file would begin with a byte order mark (BOM), which readers drop", todo=BY_HAND
+                )
             if before.endswith(b"\r") and new.startswith(b"\n"):
-                raise RowsError("the ends of two lines would be read as one", todo=BY_HAND)
+                raise RowsError("a reader would take the ends of two lines for one", todo=BY_HAND)
             before = new or before
             yield raw, row, new
 
@@ -122,7 +124,7 @@ def _numbered(lines: Iterable[bytes], layout: TextLayout) -> Iterator[tuple[byte
     for number, line in enumerate(lines):
         if number == 0 and line.startswith(_MARK):
             if layout.multi_line and layout.encoding != "utf-8":
-                raise RowsError("the file has a mark of UTF-8 and another encoding", todo=BY_HAND)
+                raise RowsError("the file has a byte order mark (BOM) of UTF-8, but a different encoding", todo=BY_HAND)
             yield _MARK, False
             line = line[len(_MARK) :]
             if not line:  # the mark alone is no line

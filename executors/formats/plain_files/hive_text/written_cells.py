@@ -32,7 +32,7 @@ def is_nothing(line: bytes, layout: TextLayout) -> bool:
     if layout.multi_line:
         return not line.rstrip(b"\r\n") or bool(layout.comment and line.startswith(layout.comment.encode()))
     if layout.encoding == "utf-8" and line.startswith(_MARK):
-        raise RowsError("a line begins with a mark of UTF-8 that is not the mark of the file", todo=BY_HAND)
+        raise RowsError("a line inside the file begins with a byte order mark (BOM)", todo=BY_HAND)
     shown = _SHOWN.search(line)
     if shown is None:
         return True
@@ -115,9 +115,9 @@ class WrittenCells:
         for number, line in enumerate(lines):
             kinds |= {line[len(line.rstrip(b"\r\n")) :]} - {b""}
             if len(kinds) > 1 or b"\r" in kinds:
-                raise RowsError("the lines of the file have ends of more than one kind", todo=BY_HAND)
+                raise RowsError("the lines of the file have different line endings", todo=BY_HAND)
             if number == 0 and kinds == {b"\r\n"} and len(line) > _BUFFER:
-                raise RowsError("the first line is so long that Spark does not see how lines end", todo=BY_HAND)
+                raise RowsError("the first line is too long, so Spark cannot detect the line ending", todo=BY_HAND)
             if number == 0 and line.startswith(_MARK):
                 front, line = _MARK, line[len(_MARK) :]
             if begun or not is_nothing(line, layout):
@@ -193,7 +193,7 @@ class WrittenCells:
         if column.whole:
             return _whole(value, column.whole)
         if column.most is not None and len(value) > column.most:
-            raise RowsError(f"`{column.name}` has a text that is longer than its column", todo=BY_HAND)
+            raise RowsError(f"`{column.name}` contains a text that is longer than its column allows", todo=BY_HAND)
         return value
 
     def _as_spark(self, raw: bytes) -> bytes | None:
@@ -229,7 +229,9 @@ class WrittenCells:
             new[min(gone)] = layout.quote.encode() * 2  # NULL, too
             line = self._delimiter.join(new)
         if layout.serde is Serde.SPARK and is_nothing(line, layout):
-            raise RowsError("a row with NULL in some columns would be a blank line, which is no row", todo=BY_HAND)
+            raise RowsError(
+                "a row with NULL in some columns would become a blank line, which readers skip", todo=BY_HAND
+            )
         if self.written(line) != new and any(new):
             raise RowsError("a row cannot be written with NULL in some columns", todo=BY_HAND)
         return line
@@ -248,5 +250,5 @@ def _whole(value: str, bits: int) -> str | None:
     if found and -(1 << bits - 1) <= (number := int(found[1] + found[2])) < 1 << bits - 1:
         return str(number)
     if re.search(r"\d", value):
-        raise RowsError("a column of whole numbers has digits in a form that readers take differently", todo=BY_HAND)
+        raise RowsError("readers disagree about the digits in a column of whole numbers", todo=BY_HAND)
     return None

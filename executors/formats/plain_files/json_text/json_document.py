@@ -23,7 +23,7 @@ _BLANKS = " \t\r\n"
 _MARK = "\ufeff"
 _FRONT = re.compile(rf"[{_BLANKS}{_MARK}]*")
 """What planning passes over before a document, as marks that were put together with files."""
-_BROKEN = "the file is neither one JSON object a line nor one JSON document of objects"
+_BROKEN = "the file is neither JSON lines nor one JSON document of objects"
 
 Row = dict[str, Any]
 Keep = Callable[[bytes, Row], bytes]
@@ -38,7 +38,7 @@ def members_once(pairs: list[tuple[str, Any]]) -> Row:
     """
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise RowsError("a JSON object has a member twice: readers differ in which one counts", todo=BY_HAND)
+        raise RowsError("a JSON object has the same member twice, and readers use different ones", todo=BY_HAND)
     return found
 
 
@@ -81,7 +81,7 @@ def read_text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise RowsError("the file is JSON that is not UTF-8", todo=BY_HAND) from None
+        raise RowsError("the JSON file is not encoded in UTF-8", todo=BY_HAND) from None
 
 
 def shown(line: str) -> str:
@@ -103,7 +103,7 @@ def document_in(stream: IO[bytes]) -> Document | None:
                 return None
             rest = stream.read(MOST + 1 - len(head))
             if len(head) + len(rest) > MOST:
-                raise RowsError("the file is one JSON document that is too long to be held in memory", todo=BY_HAND)
+                raise RowsError("the file is one JSON document that is too large for the memory", todo=BY_HAND)
             return _parsed(read_text(head + rest))
     return None
 

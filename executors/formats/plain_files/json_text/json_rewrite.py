@@ -65,7 +65,7 @@ def compare(path: Stored, target: Stored, match: Match, keys: Keys, mask: Mask |
     for line, row in _rows(path):
         kept = _kept(line, row, match, keys, mask)
         if kept and next(written, (None, None))[0] != kept:
-            raise RowsError("the rewritten file does not give back the kept rows", todo=BY_HAND)
+            raise RowsError("the rewritten file does not contain all rows that must be kept", todo=BY_HAND)
     if next(written, None) is not None:
         raise RowsError("the rewritten file has rows that the original did not have", todo=BY_HAND)
 
@@ -137,7 +137,7 @@ def _lines(path: Stored) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
                 continue
             row = _parsed(text)
             if not isinstance(row, dict):
-                raise RowsError("the file is not one JSON object a line", todo=BY_HAND)
+                raise RowsError("the file is not in JSON lines (one object on each line)", todo=BY_HAND)
             yield line, row
 
 

@@ -13,7 +13,7 @@ class DeclaredTables(TableCatalog):
     """The estate file has its tables; there is nobody to ask. Those of text with options are listed as if of a catalog:
     no file of theirs tells how it is read."""
 
-    no_swap = "it has no catalog that names a table's metadata file"
+    no_swap = "no catalog has the metadata file of the table"
     optional = frozenset({"tables"})
     capabilities = frozenset({Capability.TABLES})
 

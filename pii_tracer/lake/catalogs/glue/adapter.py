@@ -14,7 +14,7 @@ from pii_tracer.lake.catalogs.default_table_format import TABLES
 class GlueCatalogs(TableCatalog):
     """Tables of every format; credentials are found as boto3 finds them."""
 
-    no_swap = "its tables' metadata files are replaced under a lock or a version of Glue's own, which was not tried"
+    no_swap = "Glue replaces metadata files under its own lock or version, which the tool does not support"
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS, Capability.TABLE_VERSIONS})
     needed = frozenset({"region"})
     optional = frozenset({"endpoint_url", "databases", "warehouse"})

@@ -34,7 +34,7 @@ def tables_of(database: GlueDatabase) -> Iterator[GlueTable]:
         LineageError,
         f"the Glue database {database.database} cannot be read",
         where=f"lineage.glue, region {database.region}",
-        todo="check its name, the region and the permission glue:GetTables",
+        todo="check the database's name, the region and the permission glue:GetTables",
     )
     with refused:
         client = aws_client("glue", database.region, database.endpoint_url)

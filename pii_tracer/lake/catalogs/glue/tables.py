@@ -55,7 +55,7 @@ def pages(client: Any, operation: str, **arguments: str) -> Iterator[Mapping[str
         yield from page[_ANSWERS[operation]]
         token = page.get("NextToken") or ""
         if token in tokens:  # the library compares with the last one alone
-            raise PaginationError(message="the list led back to an earlier page")
+            raise PaginationError(message="the list repeats an earlier page")
         tokens |= {token} - {""}
 
 
@@ -138,7 +138,10 @@ class _Walk(TableWalk):
         """One table or view."""
         parts = (database, str(table["Name"]))
         if table.get("TargetTable"):
-            reason = "a link to a table of another catalog or account: it may hold a person, and cannot be read here"
+            reason = (
+                "a link to a table of a different catalog or account, which cannot be read and may contain a person. "
+                "Declare the target table in the estate file, or waive this gap"
+            )
             self.gap(reason, *parts, kind=GapKind.REMOTE_TABLE)
             return
         told = as_metastore(table)
@@ -161,8 +164,8 @@ class _Walk(TableWalk):
         else:
             self._entries[-1] = replace(self._entries[-1], elsewhere=(*self._entries[-1].elsewhere, around))
             self.gap(
-                "its partitions lie where `storage.location.template` leads, outside the table's folder, and are not"
-                " erased with it: declare each as a table, or move them into the table's folder",
+                "its partitions are outside the table's folder (`storage.location.template`), so the plan does not "
+                "erase them: declare each as a table, or move them into the table's folder",
                 *parts,
                 kind=GapKind.EXTERNAL_FILES,
             )

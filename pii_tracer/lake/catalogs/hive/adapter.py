@@ -14,7 +14,7 @@ class HiveCatalogs(TableCatalog):
     """Tables of every format, asked over Thrift. `uri` may name several servers of one metastore, as
     `hive.metastore.uris` does."""
 
-    no_swap = "its tables' metadata files are replaced under a lock of the metastore, which was not tried"
+    no_swap = "the metastore replaces metadata files under its own lock, which the tool does not support"
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS})
     needed = frozenset({"uri"})
     optional = frozenset({"databases", "warehouse", "kerberos", "kerberos_service", "tls", "ca", "hiveserver2"})

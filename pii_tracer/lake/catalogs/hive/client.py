@@ -31,7 +31,8 @@ class Metastore:
         """Raises `EstateError`: the client library is not installed."""
         if importlib.util.find_spec("thrift") is None:
             raise EstateError(
-                "the estate names a Hive metastore and its client is missing", todo="pip install 'pii-tracer[hive]'"
+                "the estate file names a Hive metastore, but its client is not installed",
+                todo="run `pip install 'pii-tracer[hive]'`",
             )
         # its own words about a refused connection would stand between the lines of ours
         logging.getLogger("thrift").addHandler(logging.NullHandler())

@@ -15,4 +15,4 @@ def refuse_other_values(folder: str, keys: Sequence[str], values: Sequence[str])
     if [unquote(name).lower() for name, _, _ in parts] != list(keys) or [unquote(v) for _, _, v in parts] != list(
         values
     ):
-        raise UnreadText("a partition's folder is not called as its values are (`column=value`)")
+        raise UnreadText("the name of a partition's folder does not have the form `column=value`")

@@ -56,7 +56,7 @@ class SaslTransport:
 
     def _choice(self, offer: bytes) -> bytes:
         if len(offer) != 4 or not offer[0] & (_PLAIN | _SIGNED | _ENCRYPTED):
-            raise NoTicket("NoProtection", "see which `hadoop.rpc.protection` the metastore has")
+            raise NoTicket("NoProtection", "check `hadoop.rpc.protection` of the metastore")
         self._layer = next(layer for layer in (_ENCRYPTED, _SIGNED, _PLAIN) if offer[0] & layer)
         if self._layer != _PLAIN:
             most = int.from_bytes(offer[1:], "big")
@@ -70,7 +70,7 @@ class SaslTransport:
     def _said(self) -> tuple[int, bytes]:
         status, size = struct.unpack(">BI", self._whole(5))
         if size > _LARGEST_SAID:
-            raise NoTicket("NoSasl", "see whether the metastore uses Kerberos (`hive.metastore.sasl.enabled`)")
+            raise NoTicket("NoSasl", "check whether the metastore uses Kerberos (`hive.metastore.sasl.enabled`)")
         return status, self._whole(size)
 
     def _whole(self, size: int) -> bytes:

@@ -38,7 +38,7 @@ class Security:
             try:
                 socket.handle = trusting(self.ca).wrap_socket(socket.handle, server_hostname=host)
             except NoCertificates:
-                raise NoTicket("NoCertificates", "name a PEM file with certificates as `ca`") from None
+                raise NoTicket("NoCertificates", "set `ca` to a PEM file with certificates") from None
         if self.principal is None:
             return TBufferedTransport(socket)
         from pii_tracer.lake.catalogs.hive.sasl import SaslTransport
@@ -57,7 +57,7 @@ def way_out(error: Exception, security: Security) -> str:
     if isinstance(error, NoTicket):
         return f"{error.code}: {error.todo}"
     if type(error).__name__ == "SSLCertVerificationError":
-        return "name the file with the CA of its certificate as `ca`"
-    missing = [] if security.principal else ["`kerberos: USER@REALM` if it uses Kerberos"]
-    missing += [] if security.tls else ["`tls: true` if it uses TLS"]
+        return "set `ca` to the file with the CA of the server's certificate"
+    missing = [] if security.principal else ["set `kerberos: USER@REALM` if it uses Kerberos"]
+    missing += [] if security.tls else ["set `tls: true` if it uses TLS"]
     return "correct `uri`" + (f", or add {' and '.join(missing)}" if missing else ", `kerberos` or `tls`")

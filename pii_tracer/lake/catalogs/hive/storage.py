@@ -126,7 +126,7 @@ def kept_as(table: Any, storage: Any = None) -> Kept | Refused:
     if not location:
         return Refused("a registered table without a location", ())
     if provider and storage is table.sd and any(not lies_inside(place, location) for place in places):
-        return Refused("a table that Spark and Hive look for in two places: set its location by Spark", places)
+        return Refused("a table for which Spark and Hive use different places: set its location with Spark", places)
     if adapter:
         return Kept(adapter.name, location)
     # crawlers and Athena say it in one word; an input format says it better
@@ -135,13 +135,13 @@ def kept_as(table: Any, storage: Any = None) -> Kept | Refused:
     word = provider or (classification if not reader else "")
     kind = _plain(word, reader, str((serde and serde.serializationLib) or "").lower())
     if kind is None:
-        return Refused("a registered table of a format that is not known here", places)
+        return Refused("a registered table of an unknown format", places)
     if is_csv_of_spark(table) and storage is not table.sd:
         return Kept(kind, location, plain=True)  # Spark reads it with the table's options
     if is_csv_of_spark(table) and _unusual(kind, options):
         return _by_spark(options, location, places)
     if kind in (Format.CSV, Format.JSON) and (other := _unusual(kind, options)):
-        return Refused(f"a table of {kind} files with {other}, a combination that is not read here", places)
+        return Refused(f"a table of {kind} files with {other}, a combination that the tool does not read", places)
     return Kept(kind, location, plain=True)
 
 
@@ -164,8 +164,8 @@ def _by_spark(options: dict[str, str], location: str, places: tuple[str, ...]) -
 def unread_text(error: UnreadText) -> str:
     """The reason of a gap, with what an owner can do."""
     return (
-        f"a table of delimited text or CSV that is not read here: {error}. Write it again as Parquet or with other"
-        " characters, or erase the person from it by its engine, and waive this"
+        f"a table of delimited text or CSV that the tool does not read: {error}. Rewrite the table as Parquet or with "
+        "different characters. Or erase the person with the table's engine, then waive this gap"
     )
 
 
@@ -173,23 +173,23 @@ def _not_plain(table: Any, own: dict[str, str], storage: Any) -> str | None:
     """Why the files of a table are not its rows, though they may look so."""
     if own.get("transactional", "").lower() == "true" or "transactional_properties" in own:
         return (
-            "a transactional table of Hive's: rows that were deleted stay in its files until a major compaction."
-            " Delete the person by Hive, run ALTER TABLE … COMPACT 'major', and see that its cleaner removed the old"
-            " folders"
+            "a transactional table of Hive's: rows that were deleted stay in its files until a major compaction. "
+            "Delete the person by Hive, run ALTER TABLE … COMPACT 'major', and check that Hive's cleaner removed the "
+            "old folders"
         )
     if str(table.tableType) == "MATERIALIZED_VIEW":
         return (
-            "a materialized view: it holds rows of the tables that it was made from. Erase these, and rebuild it by"
-            " Hive (ALTER MATERIALIZED VIEW … REBUILD)"
+            "a materialized view, which contains rows of its source tables. Erase the source tables, then rebuild "
+            "the view with Hive (ALTER MATERIALIZED VIEW … REBUILD)"
         )
     if str(table.tableType) not in _WITH_ROWS:
-        return "neither a table nor a view, but something that is not known here"
+        return "neither a table nor a view, but an object of an unknown kind"
     if own.get("storage_handler"):
-        return "a storage handler keeps its rows, in a place that the metastore does not name"
+        return "a storage handler stores its rows, in a place that the metastore does not show"
     if storage is not None and storage.storedAsSubDirectories:
         return (
-            "a skewed table that is stored as directories, which are not read here. Write it again without STORED AS"
-            " DIRECTORIES (ALTER TABLE … NOT STORED AS DIRECTORIES)"
+            "a skewed table that is stored as directories, which the tool does not read. Rewrite the table without "
+            "STORED AS DIRECTORIES (ALTER TABLE … NOT STORED AS DIRECTORIES)"
         )
     return None
 

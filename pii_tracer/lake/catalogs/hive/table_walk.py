@@ -113,8 +113,8 @@ class TableWalk:
             self._views.append(view)
             return
         reason = (
-            "no query of the view can be read, so the tables that its readers read are unknown. Put its CREATE VIEW"
-            " statement into a file under `lineage.sql`, and waive this"
+            "the query of the view cannot be read, so its source tables are unknown. Put the CREATE VIEW statement "
+            "into a file under `lineage.sql`, then waive this gap"
         )
         self._gaps.append(catalog_gap(self._name, GapKind.CATALOG_UNREADABLE, reason, *parts))
 
@@ -194,7 +194,7 @@ class TableWalk:
         others = sum(one.format != kept.format for one in found)
         if others:
             self.gap(
-                f"{others} of its {counted(len(found), 'partition')} registered in another format than the table",
+                f"{others} of its {counted(len(found), 'partition')} registered with a different format than the table",
                 *parts,
                 kind=GapKind.MIXED_FORMATS,
             )

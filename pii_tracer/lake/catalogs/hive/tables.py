@@ -37,7 +37,7 @@ def list_hive(name: str, catalog: Catalog) -> Listing:
             databases = catalog.databases or databases_of(store)
         except Exception as error:  # the client lets errors of many families through
             todo = way_out(error, store.security)
-            walk.gap(f"the metastore does not answer ({type(error).__name__}): its tables are unknown; {todo}")
+            walk.gap(f"the metastore does not answer ({type(error).__name__}), so its tables are unknown; {todo}")
         else:
             walk.other_catalogs()
             for database in databases:
@@ -124,8 +124,9 @@ class _Walk(TableWalk):
             return super().table(parts, table)
         if location is None or any(p is None or place_of(p.sd) != f"{location}/{name}" for name, p in found):
             self.gap(
-                "a transactional table with partitions elsewhere than in its folder under their names. Move them there"
-                " (ALTER TABLE … PARTITION … SET LOCATION); the table is not erased",
+                "a transactional table with partitions outside of its folder, or in folders with different names. No "
+                "step erases this table. Move these partitions into the table's folder (ALTER TABLE … PARTITION … "
+                "SET LOCATION)",
                 *parts,
                 kind=GapKind.EXTERNAL_FILES,
             )
@@ -142,7 +143,11 @@ class _Walk(TableWalk):
                 self.gap(f"the metastore does not say whether it has other catalogs ({type(error).__name__})")
             return
         for other in sorted({str(name) for name in names or ()} - {_OWN_CATALOG}):
-            self.gap("another catalog of the metastore, whose tables are not read", other, kind=GapKind.UNKNOWN_CATALOG)
+            self.gap(
+                "a different catalog of the metastore, whose tables the tool does not read",
+                other,
+                kind=GapKind.UNKNOWN_CATALOG,
+            )
 
     def database(self, database: str) -> None:
         """Every table of one database."""
@@ -151,7 +156,7 @@ class _Walk(TableWalk):
             self._store.ask("get_database", database)
             for name, table in tables_of(self._store, database):
                 if table is None:
-                    self.gap("the metastore names the table, and nothing else of it can be read", database, name)
+                    self.gap("the metastore lists the table, but does not describe it", database, name)
                 elif is_view(table):
                     self.view((database, name), table)
                 else:
@@ -174,5 +179,5 @@ class _Walk(TableWalk):
         except Exception as error:
             self.gap(f"its partitions cannot be listed ({type(error).__name__})", *parts)
         if silent:
-            self.gap(f"the metastore names {counted(silent, 'partition')} and does not describe all of them", *parts)
+            self.gap(f"the metastore lists {counted(silent, 'partition')}, but does not describe all of them", *parts)
         return found

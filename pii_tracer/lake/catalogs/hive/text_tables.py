@@ -85,20 +85,20 @@ def _properties(table: Any, partition: Any, serde: Serde) -> dict[str, str]:
     known = _OF_BOTH | _OF_SERDE[serde]
     others = frozenset[str]().union(*_OF_SERDE.values()) - _OF_SERDE[serde]
     if strange := mine.keys() - known - others - _WORDLESS:
-        raise UnreadText(f"{counted(len(strange), 'property', 'properties')} of the serializer are not known here")
+        raise UnreadText(f"{counted(len(strange), 'property', 'properties')} of the serializer are not known")
     if partition is not None:
         above = _parameters(table.sd.serdeInfo)
         inherited = {k for k in above.keys() & known if k not in mine and above[k]} if is_text(table.sd) else set()
         if inherited - {"serialization.format"}:
-            raise UnreadText("a partition lacks properties of the table, which some readers take from the table")
+            raise UnreadText("a partition lacks properties that some readers take from the table")
     for owner in (table, partition):
         for key, value in _parameters(owner).items():
             if not _READS.match(key) or key in others:
                 continue
             if key not in known:
-                raise UnreadText("a property of the table changes how lines are read, and is not known here")
+                raise UnreadText("an unknown property of the table changes how lines are read")
             if mine.setdefault(key, value) != value:
-                raise UnreadText("a property has two values, and readers differ in which one counts")
+                raise UnreadText("a property has two values, and readers use different ones")
     return mine
 
 
@@ -108,9 +108,9 @@ def _delimited(found: Mapping[str, str]) -> TextLayout:
     delimiter = _byte(found.get("field.delim") or found.get("serialization.format") or "\x01")
     escape = _byte(found["escape.delim"]) if "escape.delim" in found else None
     if found.get("line.delim", "\n") not in ("\n", "10"):
-        raise UnreadText("its lines end with another character")
+        raise UnreadText("its lines do not end with a line feed")
     if escape not in (None, "\\"):
-        raise UnreadText("another character than a backslash escapes delimiters")
+        raise UnreadText("its escape character is not a backslash")
     null = found.get("serialization.null.format", "\\N")
     if (
         any(sign in null for sign in (delimiter, "\n", "\r"))
@@ -154,21 +154,21 @@ def _byte(text: str) -> str:
 
 def _delimiter(text: str, others: str) -> str:
     if len(text) != 1 or not text.isascii() or text.isalnum() or text in "\r\n\0 " + others:
-        raise UnreadText("its delimiter is not a single sign of ASCII, or means something else, too")
+        raise UnreadText("its delimiter is not a single ASCII character, or has a second meaning")
     return text
 
 
 def _count(found: Mapping[str, str], name: str, most: int = 10**6) -> int:
     text = found.get(name) or "0"
     if not re.fullmatch(r"\d{1,7}", text) or int(text) > most:
-        raise UnreadText("its number of skipped lines is not a number that Hive takes")
+        raise UnreadText("Hive does not accept its number of skipped lines")
     return int(text)
 
 
 def _encoding(found: Mapping[str, str]) -> str:
     known = ENCODINGS.get(found.get("serialization.encoding", "utf-8").lower())
     if known is None:
-        raise UnreadText("its encoding is not read here")
+        raise UnreadText("the tool does not read its encoding")
     return known
 
 
@@ -187,7 +187,7 @@ def text_table(table: Any, layout: TextLayout, partitions: Sequence[tuple[str | 
         refuse_other_values(folder, keys, [str(value) for value in partition.values or ()])
         mine = columns_of(_fields(partition.sd), layout.serde)
         if mine != columns[: len(mine)]:
-            raise UnreadText("a partition has other columns than the table")
+            raise UnreadText("the columns of a partition differ from the table")
         own = layout_of(table, partition)
         digest = digest_of(PurePosixPath(folder))
         if own != layout and digest not in known:

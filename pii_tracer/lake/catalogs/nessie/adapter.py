@@ -12,7 +12,7 @@ from pii_tracer.lake.catalogs.default_table_format import TABLES
 class NessieCatalogs(TableCatalog):
     """`ref` is the branch that plain table names mean; the server's default branch where it is not given."""
 
-    no_swap = "each commit there keeps the metadata file of before, and with it the old files"
+    no_swap = "each commit of Nessie references the previous metadata file, and so the old files"
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.REFERENCES, Capability.TABLE_VERSIONS})
     needed = frozenset({"uri", "warehouse"})
     optional = frozenset({"ref"})

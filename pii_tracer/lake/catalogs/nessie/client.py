@@ -90,7 +90,9 @@ class NessieClient:
         """
         config = self._ask("GET", "/config")
         if int(config.get("maxSupportedApiVersion", 1)) < API_VERSION or "defaultBranch" not in config:
-            raise self._odd(f"the Nessie server does not speak version {API_VERSION} of its API", "use a newer server")
+            raise self._odd(
+                f"the Nessie server does not support version {API_VERSION} of the API", "use a newer Nessie server"
+            )
         return str(config["defaultBranch"])
 
     def references(self) -> tuple[Reference, ...]:
@@ -105,7 +107,9 @@ class NessieClient:
             if entry.get("type") == "NAMESPACE":
                 continue
             if not isinstance(entry.get("content"), dict):
-                raise self._odd("the Nessie server lists a table without its content", "look at its access rules")
+                raise self._odd(
+                    "the Nessie server lists a table without its content", "check the server's access rules"
+                )
             found.append(_content(entry["name"], entry["content"]))
         return tuple(sorted(found, key=lambda c: c.key))
 
@@ -156,13 +160,17 @@ class NessieClient:
             words = {**query, "max-records": str(PAGE), **({"page-token": token} if token else {})}
             answer = self._ask("GET", path, query=words)
             if not isinstance(answer.get(part), list):
-                raise self._odd(f"the Nessie server's answer has no `{part}`", "look at the server")
+                raise self._odd(
+                    f"the Nessie server's answer has no `{part}`", "check the version and the log of the server"
+                )
             yield from answer[part]
             if not answer.get("hasMore"):
                 return
             token = str(answer.get("token") or "")
             if token in tokens:
-                raise self._odd("the Nessie server breaks a list off in the middle", "look at the server")
+                raise self._odd(
+                    "the Nessie server sent an incomplete list", "check the version and the log of the server"
+                )
             tokens.add(token)
 
     def _ask(
@@ -176,14 +184,16 @@ class NessieClient:
         except NoAnswer as error:
             if error.status == 409:
                 raise NessieConflict(
-                    "a Nessie reference has moved since it was read", where=self._where(), todo="resume the run"
+                    "a Nessie reference changed after it was read", where=self._where(), todo="run `pii-tracer resume`"
                 ) from None
-            refused = "refuses this account" if error.status in (401, 403) else str(error)
-            raise self._odd(f"the Nessie server {refused}", "start it; look at its log and its access rules") from None
+            refused = "rejects this account" if error.status in (401, 403) else str(error)
+            raise self._odd(
+                f"the Nessie server {refused}", "start the server, and check its log and access rules"
+            ) from None
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise self._odd("the Nessie server's answer is not what its API promises", "look at `uri`")
+            raise self._odd("the answer does not follow the Nessie API", "check `uri` of the catalog")
         return found
 
     def _odd(self, what: str, todo: str) -> EstateError:
@@ -222,7 +232,7 @@ def _content(name: Mapping[str, Any], content: Mapping[str, Any]) -> Content:
         )
     except (KeyError, TypeError, ValueError):
         raise EstateError(
-            "the Nessie server's answer cannot be understood", todo="check the Nessie server's version"
+            "the answer of the Nessie server cannot be read", todo="check the Nessie server's version"
         ) from None
 
 

@@ -39,28 +39,28 @@ def list_nessie(name: str, catalog: Catalog) -> Listing:
         client.default_branch()  # whether it speaks our version of the API
         references = client.references()
     except EstateError as error:
-        return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, f"{error.what}: its tables are unknown"),))
+        return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, f"{error.what}, so its tables are unknown"),))
     gaps: list[InventoryGap] = []
     if not any(r.name == default and r.type is RefType.BRANCH for r in references):
-        reason = f"the catalog has no branch {default}, by which tables are named here"
+        reason = f"the catalog has no branch {default}, which the tool uses to name tables"
         return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
     entries: list[CatalogEntry] = []
     for reference in references:
         if reference.name == NESSIE_WORK_BRANCH:
-            reason = "a step's work branch is there: resume that run, or delete the branch when no run is under way"
+            reason = "the work branch of a run exists: resume that run, or delete the branch if no run is active"
             gaps.append(catalog_gap(name, GapKind.WORK_BRANCH_LEFT, reason, reference.name))
             continue
         try:
             contents = client.contents(reference)
         except EstateError as error:
-            reason = f"{error.what}: what {reference.name} holds is unknown"
+            reason = f"{error.what}, so the contents of {reference.name} are unknown"
             gaps.append(catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason, reference.name))
             continue
         for content in contents:
             if content.kind == NESSIE_TABLE:
                 entries.append(_entry(name, content, reference, default))
             elif content.kind not in _NO_BYTES:
-                reason = f"a content of the kind {content.kind}, which is not known here"
+                reason = f"an object of the unknown kind {content.kind}"
                 gaps.append(catalog_gap(name, GapKind.UNKNOWN_VERSION, reason, reference.name, *content.key))
     live = frozenset(str(entry.metadata) for entry in entries)
     try:

@@ -14,8 +14,8 @@ class RestCatalogs(TableCatalog):
     """`warehouse` is what the server calls it, and no place."""
 
     no_swap = (
-        "its server refuses a change that gives an existing snapshot another list of files. Dropping a table and"
-        " registering it again are two acts"
+        "its server rejects a change that gives an existing snapshot a different list of files, and cannot replace a "
+        "table in one step"
     )
     capabilities = frozenset({Capability.TABLES, Capability.VIEWS, Capability.TEXTS})
     needed = frozenset({"uri"})

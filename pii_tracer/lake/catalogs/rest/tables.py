@@ -53,7 +53,7 @@ def list_rest(name: str, catalog: Catalog) -> Listing:
     try:
         client = _client(name, catalog)
     except Exception as error:  # the client lets errors of many families through
-        reason = f"the catalog does not answer ({type(error).__name__}): its tables are unknown"
+        reason = f"the catalog does not answer ({type(error).__name__}), so its tables are unknown"
         return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
     walk = _Lists(name, client)
     walk.namespaces(())
@@ -160,7 +160,7 @@ class _Walk:
             if len(child) < _DEEPEST:
                 self.namespaces(child)
             else:
-                self._gap(f"namespaces below the {_DEEPEST}th level are not read", child)
+                self._gap(f"the tool does not read namespaces below level {_DEEPEST}", child)
 
     def _namespace(self, namespace: tuple[str, ...]) -> None:
         raise NotImplementedError
@@ -185,7 +185,7 @@ class _Walk:
             try:
                 made = load(parts)
             except Exception as error:
-                self._gap(f"the {what} cannot be loaded ({type(error).__name__}): nothing is known of it", parts)
+                self._gap(f"the {what} cannot be loaded ({type(error).__name__}), so its contents are unknown", parts)
                 continue
             yield parts, made
 
@@ -198,12 +198,12 @@ class _Walk:
 
 
 _NO_QUERY = (
-    "no query of the view can be read, so the tables that its readers read are unknown. Put its CREATE VIEW statement"
-    " into a file under `lineage.sql`, and waive this"
+    "the query of the view cannot be read, so its source tables are unknown. Put the CREATE VIEW statement into a "
+    "file under `lineage.sql`, then waive this gap"
 )
 _UNNAMED = (
-    "a part of the view's name holds a dot, which looks like the end of a namespace, so the tables that its readers"
-    " read are unknown: rename it"
+    "a part of the view's name contains a dot, which looks like the end of a namespace, so its source tables are "
+    "unknown: rename the view"
 )
 
 

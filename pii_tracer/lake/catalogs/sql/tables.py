@@ -25,13 +25,13 @@ def list_sql(name: str, catalog: Catalog, base: Path) -> Listing:
     except EstateError:
         raise
     except Exception as error:  # every driver has errors of its own
-        reason = f"the catalog's database cannot be read ({type(error).__name__}): its tables are unknown"
+        reason = f"the catalog's database cannot be read ({type(error).__name__}), so its tables are unknown"
         return Listing((), (catalog_gap(name, GapKind.CATALOG_UNREADABLE, reason),))
     entries, gaps = [], []
     for row in rows:
         parts = (*str(row["table_namespace"]).split("."), str(row["table_name"]))
         if row["catalog_name"] != name:
-            reason = "the database holds a table of another catalog, which the estate file does not name"
+            reason = "the database contains a table of a different catalog, which the estate file does not declare"
             gaps.append(catalog_gap(str(row["catalog_name"]), GapKind.UNKNOWN_CATALOG, reason, *parts))
         elif (row.get(SQL_KIND) or "TABLE") == "TABLE":
             entries.append(CatalogEntry(sql_name(name, *parts), parts, TABLES, None, row["metadata_location"]))
@@ -75,7 +75,9 @@ def _rows(name: str, uri: str, base: Path, table: str = SQL_TABLES) -> Iterable[
         finally:
             connection.close()
     if importlib.util.find_spec("sqlalchemy") is None:
-        raise EstateError("the estate names a SQL catalog and sqlalchemy is missing", todo="pip install sqlalchemy")
+        raise EstateError(
+            "the estate file names a SQL catalog, but sqlalchemy is not installed", todo="run `pip install sqlalchemy`"
+        )
     import sqlalchemy
 
     place = sqlalchemy.make_url(uri).set(username=secret(name, "USER"), password=secret(name, "PASSWORD"))

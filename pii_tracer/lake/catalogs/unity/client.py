@@ -128,17 +128,17 @@ class UnityClient:
             if not isinstance(token, str) or token in tokens:
                 break
             tokens.add(token)
-        raise self._odd(f"breaks the list of {what} off in the middle")
+        raise self._odd(f"sent an incomplete list of {what}")
 
     def _entries(self, what: str, entries: Any, kind: type[A], query: Mapping[str, str]) -> list[A]:
         """The entries of a page. One that belongs elsewhere is an error; servers leave an empty list out."""
         try:
             made = [kind.model_validate(entry) for entry in ([] if entries is None else entries)]
         except (ValidationError, TypeError):
-            raise self._odd(f"answers for {what} with something that its interface does not have") from None
+            raise self._odd(f"sent an answer for {what} that does not follow its interface") from None
         for entry in made:
             if any(getattr(entry, key).casefold() != value.casefold() for key, value in query.items()):
-                raise self._odd(f"lists {what} of another catalog or schema than it was asked for")
+                raise self._odd(f"lists {what} of a different catalog or schema than requested")
         return made
 
     def _distinct(self, what: str, found: list[A]) -> tuple[A, ...]:
@@ -147,7 +147,7 @@ class UnityClient:
         for entry in found:
             name = str(getattr(entry, "name", len(by_name)))
             if by_name.setdefault(name, entry) != entry:
-                raise self._odd(f"has two entries of one name among {what}")
+                raise self._odd(f"lists two entries with the same name among {what}")
         return tuple(by_name[name] for name in sorted(by_name))
 
     def _ask(self, what: str, path: str, query: Mapping[str, str], grant: str) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class UnityClient:
         except (ValueError, RecursionError):
             page = None
         if not isinstance(page, dict):
-            raise self._odd(f"answers for {what} with something that its interface does not have")
+            raise self._odd(f"sent an answer for {what} that does not follow its interface")
         return page
 
     def _refusal(self, what: str, error: NoAnswer, grant: str) -> UnityRefusal:
@@ -178,26 +178,28 @@ class UnityClient:
             message = f"the Unity Catalog server {told} ({shown})"
             todo = f"set {self._variable} to a valid token of an account that sees all of the metastore"
         elif error.status == 403:
-            message = f"the Unity Catalog server refuses to list {what} ({shown})"
+            message = f"the Unity Catalog server rejects the request to list {what} ({shown})"
             todo = f"grant the account {grant}"
         elif error.status == 404:
-            message = f"the Unity Catalog server does not have what was requested, {what} ({shown})"
+            message = f"the Unity Catalog server does not have {what} ({shown})"
             todo = "correct `uri` or `databases` of the catalog"
         elif error.status in _BUSY:
             message = f"the Unity Catalog server is too busy to list {what} ({shown})"
             todo = "run the command again later"
         else:
             message = f"the Unity Catalog server {error}"
-            todo = "correct `uri` of the catalog, or look at the server"
+            todo = "correct `uri` of the catalog, or check the server"
         return UnityRefusal(message, self._where, todo, error.status, code)
 
     def _odd(self, what: str) -> UnityRefusal:
-        return UnityRefusal(f"the Unity Catalog server {what}", self._where, "look at `uri`, and at the server")
+        return UnityRefusal(
+            f"the Unity Catalog server {what}", self._where, "check `uri` of the catalog, and at the server"
+        )
 
 
 def _in_schema(query: Mapping[str, str], privilege: str) -> str:
     catalog, schema = query["catalog_name"], query["schema_name"]
-    return f"USE CATALOG on `{catalog}`, USE SCHEMA on `{catalog}.{schema}`, and {privilege} or BROWSE on what is in it"
+    return f"USE CATALOG on `{catalog}`, USE SCHEMA on `{catalog}.{schema}`, and {privilege} or BROWSE on its objects"
 
 
 def _code(said: bytes) -> str:

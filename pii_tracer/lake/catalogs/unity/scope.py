@@ -41,11 +41,13 @@ class Scope:
         try:
             listed = client.catalogs()
         except UnityRefusal as error:
-            report(f"{error.reason}. The tables of the metastore are unknown")
+            report(f"{error.reason}. So the tables of the metastore are unknown")
             return
         for name in sorted(self._wanted.keys() - {made.name.casefold() for made in listed}):
             report(
-                "the metastore lists no such catalog: correct its name, or grant the account USE CATALOG on it", name
+                "the metastore does not list this catalog: correct the name, or grant the account USE CATALOG on the "
+                "catalog",
+                name,
             )
         if not listed and self.all:
             report("the metastore lists no catalog: grant the account USE CATALOG on each, or BROWSE")
@@ -56,9 +58,9 @@ class Scope:
                 yield made
                 continue
             report(
-                f"a catalog of the type {_word(made.catalog_type)}: another system, the owner of a share, or the"
-                " provider keeps its tables, and they are not read. Erase the person there, and waive this; or name the"
-                " catalogs to be read in `databases`",
+                f"a catalog of the type {_word(made.catalog_type)}: its tables belong to a different system, a share "
+                "or the provider, and the tool does not read them. Erase the person there, then waive this gap. Or "
+                "list the catalogs to read in `databases`",
                 made.name,
                 kind=GapKind.UNKNOWN_CATALOG,
             )
@@ -74,14 +76,15 @@ class Scope:
         wanted = None if self.all or key in self._whole else self._wanted[key]
         for name in sorted((wanted or set()) - {made.name.casefold() for made in listed}):
             report(
-                "the catalog lists no such schema: correct its name, or grant the account USE SCHEMA on it",
+                "the catalog does not list this schema: correct the name, or grant the account USE SCHEMA on the "
+                "schema",
                 catalog,
                 name,
             )
         if not listed and not wanted:
             report(
-                "the catalog lists no schema: it has none, or the account sees none of them. Grant it USE SCHEMA or"
-                " BROWSE; or leave the catalog out by `databases`",
+                "the catalog lists no schema: it has none, or the account cannot see them. Grant the account USE "
+                "SCHEMA or BROWSE, or leave the catalog out of `databases`",
                 catalog,
             )
         yield from (made for made in listed if wanted is None or made.name.casefold() in wanted)

@@ -128,15 +128,18 @@ class Warehouse:
         done = self._finished(self._statement("", request), grant)
         manifest = done.manifest
         if manifest is None or manifest.format != "JSON_ARRAY":
-            raise self._odd("answers with a result of another form")
+            raise self._odd("sent a result in an unknown form")
         if [column.name for column in manifest.schema_.columns] != list(columns):
-            raise self._odd("answers with other columns than it was asked for")
+            raise self._odd("sent different columns than requested")
         if manifest.truncated:
-            raise self._refused("cuts the result off: it is too large", "export the table, and name the files")
+            raise self._refused(
+                "truncated the result, because it is too large",
+                "export the table, and list the files in the estate file",
+            )
         first = done.result.external_links if done.result else []
         found = [row for n in range(manifest.total_chunk_count) for row in self._chunk(done.statement_id, n, first)]
         if len(found) != manifest.total_row_count or any(len(row) != len(columns) for row in found):
-            raise self._odd(f"says {counted(manifest.total_row_count, 'row')} and gives others")
+            raise self._odd(f"announced {counted(manifest.total_row_count, 'row')}, but sent a different number")
         return found
 
     def _finished(self, made: _Statement, grant: str) -> _Statement:
@@ -145,7 +148,7 @@ class Warehouse:
         while made.status.state in ("PENDING", "RUNNING"):
             if self._clock.now() - begun > _STATEMENT_SECONDS:
                 raise self._refused(
-                    f"has not finished a query after {_STATEMENT_SECONDS:.0f} seconds", "look at the SQL warehouse"
+                    f"has not finished a query after {_STATEMENT_SECONDS:.0f} seconds", "check the SQL warehouse"
                 )
             self._clock.pause(wait)
             wait = min(_LONGEST_PAUSE, wait * 2)
@@ -162,9 +165,9 @@ class Warehouse:
         try:
             made = _Statement.model_validate(self._json(path, body))
         except ValidationError:
-            raise self._odd("answers with something that its interface does not have") from None
+            raise self._odd("sent an answer that does not follow its interface") from None
         if _ID.fullmatch(made.statement_id) is None:
-            raise self._odd("answers with something that its interface does not have")
+            raise self._odd("sent an answer that does not follow its interface")
         return made
 
     def _chunk(self, statement: str, number: int, given: Sequence[_Link]) -> Iterator[Row]:
@@ -178,7 +181,7 @@ class Warehouse:
                 if error.status in (400, 401, 403, 404, 410) and attempt + 1 < _LINK_TRIES:
                     continue
                 raise self._refused(
-                    f"leads to a place of results that {error}", "let this machine reach the workspace's storage"
+                    f"redirects to a results store that {error}", "allow this machine to access the workspace's storage"
                 ) from None
             yield from self._parsed(data)
             return
@@ -192,16 +195,16 @@ class Warehouse:
             links = []
         link = next((link for link in links if link.chunk_index == number), None)
         if link is None:
-            raise self._odd("has no link to a part of the result")
+            raise self._odd("sent no link to a part of the result")
         return link
 
     def _download(self, link: _Link) -> bytes:
         try:
             scheme = urlsplit(link.external_link).scheme
         except ValueError:  # it says the host
-            raise self._odd("leads to a result at no address") from None
+            raise self._odd("sent a link without an address to a result") from None
         if scheme == "http" and not self._address.startswith("http://"):
-            raise self._odd("leads to a result in the clear")
+            raise self._odd("sent a link to a result without TLS")
 
         def once() -> bytes:
             headers = link.http_headers or {}
@@ -215,10 +218,10 @@ class Warehouse:
         except (ValueError, RecursionError):
             rows = None
         if not isinstance(rows, list):
-            raise self._odd("gives a part of a result that is no list of rows")
+            raise self._odd("sent a part of a result that is not a list of rows")
         for row in rows:
             if not isinstance(row, list) or not all(value is None or isinstance(value, str) for value in row):
-                raise self._odd("gives a part of a result that is no list of rows")
+                raise self._odd("sent a part of a result that is not a list of rows")
             yield tuple(row)
 
     def _json(self, path: str, body: dict[str, str] | None) -> Any:
@@ -232,16 +235,19 @@ class Warehouse:
         except NoAnswer as error:
             raise self._unanswered(error) from None
         except (ValueError, RecursionError):
-            raise self._odd("answers with something that its interface does not have") from None
+            raise self._odd("sent an answer that does not follow its interface") from None
 
     def _unanswered(self, error: NoAnswer) -> UnityRefusal:
-        todo = "correct `uri` of the catalog, or look at the workspace"
+        todo = "correct `uri` of the catalog, or check the workspace"
         if error.status == 401:
             told, todo = "does not accept the token, or it expired", f"set {self._variable} to a valid token"
         elif error.status == 403:
-            told, todo = "refuses the SQL warehouse", "grant the account CAN USE on it, and the API scope `sql`"
+            told, todo = (
+                "rejects the SQL warehouse",
+                ("grant the account CAN USE on the warehouse, and the API scope `sql`"),
+            )
         elif error.status in (400, 404):
-            told, todo = f"refuses the request (HTTP {error.status})", "correct `warehouse` of `lineage.unity`"
+            told, todo = f"rejects the request (HTTP {error.status})", "correct `warehouse` of `lineage.unity`"
         elif error.status in _BUSY:
             told, todo = f"is too busy (HTTP {error.status})", "run the command again later"
         else:
@@ -252,4 +258,4 @@ class Warehouse:
         return UnityRefusal(f"the Databricks workspace {what}", self._where, todo, status)
 
     def _odd(self, what: str) -> UnityRefusal:
-        return self._refused(what, "look at `uri`, and at the workspace")
+        return self._refused(what, "check `uri` of the catalog, and at the workspace")

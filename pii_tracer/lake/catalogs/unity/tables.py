@@ -36,11 +36,15 @@ VIEW = "VIEW"
 METRIC_VIEW = "METRIC_VIEW"
 _WITH_FILES = frozenset({"MANAGED", "EXTERNAL", "MANAGED_SHALLOW_CLONE", "EXTERNAL_SHALLOW_CLONE"})
 _ELSEWHERE = {
-    "MATERIALIZED_VIEW": "a materialized view: it holds rows of the tables that it was made from. Erase these, then let"
-    " its owner refresh it in full (REFRESH MATERIALIZED VIEW … FULL), and waive this",
-    "STREAMING_TABLE": "a streaming table: only its pipeline writes it, and keeps rows that are gone from its sources."
-    " Let its owner delete the person there, refresh it and vacuum it, and waive this",
-    "FOREIGN": "a table of another system, which keeps its rows. Erase the person there, and waive this",
+    "MATERIALIZED_VIEW": (
+        "a materialized view, which contains rows of its source tables. Erase the source tables, ask the owner to "
+        "refresh the view completely (REFRESH MATERIALIZED VIEW … FULL), then waive this gap"
+    ),
+    "STREAMING_TABLE": (
+        "a streaming table: only its pipeline writes it, and it keeps rows that its sources no longer have. Ask the "
+        "owner to delete the person there, then to refresh and vacuum the table, then waive this gap"
+    ),
+    "FOREIGN": "a table of a different system, which stores its rows. Erase the person there, then waive this gap",
 }
 _COMPUTED = "information_schema"
 _OWN_LISTS = "UNITY_CATALOG"
@@ -101,7 +105,8 @@ class _Walk:
                     self.places.append(FilePlace(f"the volume {'.'.join(parts)}", volume.storage_location, whole=True))
                 else:
                     self.gap(
-                        "the server does not show the place of the volume: grant the account READ VOLUME on it", *parts
+                        "the server does not show the place of the volume: grant the account READ VOLUME on the volume",
+                        *parts,
                     )
         except UnityRefusal as error:
             self.gap(f"{error.reason}. The volumes of the schema are unknown", catalog, schema)
@@ -115,7 +120,7 @@ class _Walk:
                 else:
                     self.gap("the server does not show its place: grant the account BROWSE on it", made.name)
         except UnityRefusal as error:
-            self.gap(f"{error.reason}. Where else the metastore has files is unknown")
+            self.gap(f"{error.reason}. Other places with files of the metastore are unknown")
 
     def _table(self, parts: tuple[str, str, str], table: TableInfo) -> None:
         kind, place = table.table_type or "", table.storage_location
@@ -126,11 +131,11 @@ class _Walk:
         if kind == VIEW:
             self._view(parts, table)
         elif kind not in _WITH_FILES:
-            self._refuse(
-                _ELSEWHERE.get(kind, "neither a table nor a view, but something that is not known here"), table
-            )
+            self._refuse(_ELSEWHERE.get(kind, "neither a table nor a view, but an object of an unknown kind"), table)
         elif not place and table.browse_only:
-            self.gap("the account may only browse it, and does not see its place: grant SELECT on it", *parts)
+            self.gap(
+                "the account can only browse the table, and cannot see its location: grant SELECT on the table", *parts
+            )
         elif not place:
             self.gap("the server does not show the place of the table", *parts)
         else:
@@ -155,8 +160,8 @@ class _Walk:
             return
         if kept.by_metadata:
             self._refuse(
-                f"a table of the format {kept.format}, whose metadata file this interface does not have. List it by the"
-                " server's other interface for that format (docs/catalogs.md), and waive this",
+                f"a table of the format {kept.format}, but this interface does not return the metadata file. List the "
+                "table through the server's interface for that format (docs/catalogs.md), then waive this gap",
                 table,
             )
             return
@@ -173,16 +178,16 @@ class _Walk:
             self.created[name] = (table.created_at or 0) * 1_000
         if any(map(_COMMITS.fullmatch, properties)):
             self.gap(
-                "its catalog keeps commits that may not be in the table's own log yet, and refuses those of others."
-                " Let its owner erase the person, or drop the feature",
+                "its catalog has commits that may not be in the table's log yet, and rejects commits of other "
+                "engines. Ask the owner to erase the person, or to drop the feature",
                 *parts,
                 kind=GapKind.UNKNOWN_TABLE,
             )
         if kept.plain and properties.get(_PARTITIONS, "").lower() == "true":
             self.gap(
-                "its partitions are registered one by one, and this interface does not have their places: those outside"
-                " the table's folder are not erased with it. List them by SHOW PARTITIONS, declare each as a table, and"
-                " waive this",
+                "its partitions are registered one by one, and this interface does not return their locations. The "
+                "plan does not erase partitions outside of the table's folder. List the partitions with SHOW "
+                "PARTITIONS, declare each as a table, then waive this gap",
                 *parts,
                 kind=GapKind.EXTERNAL_FILES,
             )

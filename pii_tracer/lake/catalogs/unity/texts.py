@@ -66,7 +66,7 @@ class _Reader:
         told.pop("view_definition", None)
         yield CatalogText(parts, PROPERTIES, told)
         if made.browse_only:
-            yield CatalogText(parts, PROPERTIES, unread="the account may only browse it: grant SELECT on it")
+            yield CatalogText(parts, PROPERTIES, unread="the account can only browse this object: grant SELECT on it")
         yield from self._tags(client, kind, parts)
 
     def _tags(self, client: UnityClient, kind: str, parts: tuple[str, ...]) -> Iterator[CatalogText]:

@@ -67,7 +67,7 @@ def unreadable(folder: AnyPlace, error: Exception) -> EstateError:
     return EstateError(
         f"the Delta log cannot be read: {type(error).__name__}",
         where=str(folder / LOG),
-        todo="repair or restore the table's log; nothing is known of the table until then",
+        todo="repair or restore the table's log, because the tool cannot read the table without it",
     )
 
 

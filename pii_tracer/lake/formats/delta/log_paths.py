@@ -45,13 +45,13 @@ def decoded(written: str) -> tuple[str, bool]:
         host, slash, path = rest.removeprefix("//").partition("/") if rest.startswith("//") else ("", "", rest)
         if host not in ("", "localhost"):
             raise EstateError(
-                "the log names a file of another host",
+                "the log references a file on a different host",
                 todo="correct the path in the table's log, or copy the table with its files",
             )
         return unquote(slash + path, errors="strict"), True
     if not rest.startswith("//"):
         raise EstateError(
-            "the log names a file by a scheme without places",
+            "the log references a file with a scheme that has no place in the estate file",
             todo="correct the path in the table's log, or copy the table with its files",
         )
     return text, True
@@ -98,7 +98,7 @@ def written_by(action: Action) -> list[str]:
 
 def _uuid(text: str) -> UUID:
     if len(text) != _UUID_LENGTH:
-        raise ValueError("a deletion vector without a whole UUID")
+        raise ValueError("a deletion vector with an incomplete UUID")
     words = []
     for start in range(0, _UUID_LENGTH, 5):
         value = 0

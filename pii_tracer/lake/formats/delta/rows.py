@@ -89,9 +89,10 @@ def open_delta(state: TableState, version: int, paths: EstatePaths) -> DeltaTabl
     if unquote(state.location) != state.location or (remote and re.search(r"[?#]", state.location)):
         # delta-rs decodes the path once too often and would read the folder of the decoded name
         raise LibraryError(
-            "the Delta reader confuses folders whose names hold percent escapes" + (", `?` or `#`" if remote else ""),
+            "the Delta reader confuses folders with percent escapes in their names"
+            + (", `?` or `#`" if remote else ""),
             where=state.location,
-            todo="rename the folder; only Spark can read it as it is",
+            todo="rename the folder, because only Spark can read this name",
         )
     if is_s3(state.location):
         return DeltaTable(state.location, version=version, storage_options=paths.s3_options)

@@ -31,7 +31,7 @@ def delta_tables(tables: Sequence[RemoteTable], clients: ClientFactory) -> tuple
         try:
             found.append(_table(table, read_log(S3Path.of(table.location, clients)), places))
         except (EstateError, OSError) as error:
-            reason = error.what if isinstance(error, EstateError) else f"S3 does not show it: {type(error).__name__}"
+            reason = error.what if isinstance(error, EstateError) else f"S3 does not return it: {type(error).__name__}"
             gaps.append(gap(table.location.dataset, GapKind.UNREADABLE, reason, location))
     return found, gaps
 
@@ -68,7 +68,7 @@ def _table(table: RemoteTable, snapshot: DeltaSnapshot[S3Path], places: Collecti
     gaps = unknown_version(state, snapshot)
     if strange or len(read) > 1:
         reason = (
-            f"{counted(len(outside), 'data file')} outside the table's folder, and not all in one other table of S3"
+            f"{counted(len(outside), 'data file')} outside of the table's folder, and not all in the same table of S3"
         )
         gaps.append(gap(own.dataset, GapKind.EXTERNAL_FILES, reason, min(strange or map(str, read)), outside))
     return Found(state, tuple(gaps))

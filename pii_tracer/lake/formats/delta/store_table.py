@@ -44,9 +44,7 @@ def _unplaced(place: FolderPath, snapshot: DeltaSnapshot[Any]) -> str | None:
     source = _source(snapshot)
     if not source or place.names_a_place(source):
         return None
-    return (
-        "its log does not say where the table is that it was cloned from, and its history may read files of that table"
-    )
+    return "its log does not show from which table it was cloned, and its history may read files of that table"
 
 
 def _source(snapshot: DeltaSnapshot[Any]) -> str:

@@ -19,8 +19,8 @@ AnyLocation = S3Location | HdfsLocation | ObjectLocation
 
 _NAMED = 3
 _STRANGE = (
-    " not named like the table's own, in no version of its log. Such files may be somebody's, or left from before"
-    " the log's history. "
+    " in no version of its log, with names that Delta does not use. Such files may belong to somebody, or remain "
+    "from before the log's history. "
 )
 
 
@@ -30,7 +30,7 @@ def astray(snapshot: DeltaSnapshot[Any], origin: AnyLocation | None, own: AnyLoc
     origin: what the log says it was cloned from.
     """
     if any(file.external for file in snapshot.files):
-        return "it reads files outside its folder"
+        return "it reads files outside of its folder"
     if origin is not None and origin != own:
         return f"it was cloned from {origin}, whose files its history may read"
     return None
@@ -49,7 +49,9 @@ def found_in_store(
     gaps: list[InventoryGap] = unknown_version(state, snapshot)
     missing = sorted(str(f.path) for f in snapshot.files if str(f.path) not in there)
     if missing:
-        reason = f"{counted(len(missing), 'data file')} named by the log cannot be found, so the table cannot be read"
+        reason = (
+            f"{counted(len(missing), 'data file')} referenced by the log cannot be found, so the table cannot be read"
+        )
         gaps.append(gap(state.dataset, GapKind.MISSING_FILES, reason, missing[0], missing))
     strange = strange_objects(str(place), there, snapshot)
     if strange:

@@ -154,16 +154,17 @@ def _gaps(
     found += unknown_version(state, snapshot)
     missing = [f for f in snapshot.files if not f.path.exists()]
     if missing:
-        reason = f"{counted(len(missing), 'data file')} named by the log cannot be found, so the table cannot be read"
+        reason = (
+            f"{counted(len(missing), 'data file')} referenced by the log cannot be found, so the table cannot be read"
+        )
         found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0].path), [f.path for f in missing]))
     strange = strangers(Path(state.location), snapshot)
     if strange:
         reason = (
-            f"the table's folder has {counted(len(strange), 'file')} not named like"
-            " the table's own, in no version of its log."
-            " Such files may be somebody's, or left from before the log's history or by a failed write. The"
-            " sweep of the folder, like VACUUM, removes them: move what is somebody's out of it and plan again; waive"
-            " this where nobody needs them"
+            f"the table's folder has {counted(len(strange), 'file')} in no version of its log, with names that Delta "
+            "does not use. Such files may belong to somebody, or remain from an old version or a failed write. The "
+            "sweep of the folder, like VACUUM, removes them. Move files that somebody needs out of the folder, then "
+            "plan again. If nobody needs these files, waive this gap"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED])), strange))
     return tuple(found)
@@ -174,8 +175,8 @@ def unknown_version(state: TableState, snapshot: DeltaSnapshot[Place]) -> list[I
     unknown = sorted(snapshot.features - KNOWN_FEATURES)
     if not unknown and snapshot.reader_version <= READER_VERSION:
         return []
-    what = f"features that are not known here: {', '.join(unknown)}" if unknown else "a newer reader version"
-    reason = f"the table's protocol names {what}; what its files hold may be more than was read"
+    what = f"unknown features: {', '.join(unknown)}" if unknown else "a newer reader version"
+    reason = f"the table's protocol requires {what}, so its files may contain more data than was read"
     return [gap(state.dataset, GapKind.UNKNOWN_VERSION, reason, f"{state.location}, protocol of its log")]
 
 

@@ -15,14 +15,17 @@ from pii_tracer.model.locations import hdfs_location
 def unusable(estate: Estate, scratch: str) -> str | None:
     """Why no keys can be put there for Hive, with what to do; None where they can. scratch: of a `hiveserver2`."""
     if importlib.util.find_spec("impala") is None:
-        return "the estate names a HiveServer2 and its client is missing: pip install 'pii-tracer[hiveserver2]'"
+        return (
+            "the estate file names a HiveServer2, but its client is not installed: run `pip install "
+            "'pii-tracer[hiveserver2]'`"
+        )
     try:
         place = hdfs_location(scratch)
         return _unsafe(client_at(estate, place), place.path)
     except Absent:
         return (
-            "the scratch folder for keys is missing: create it, for the run's user and Hive's alone (`hdfs dfs -mkdir`,"
-            " `-chmod 770`)"
+            "the scratch folder for keys is missing: create it, with access only for the run's user and Hive's user "
+            "(`hdfs dfs -mkdir`, `-chmod 770`)"
         )
     except StoreError as error:
         return f"the scratch folder for keys: {error.code}. {error.todo}"
@@ -32,22 +35,21 @@ def unusable(estate: Estate, scratch: str) -> str | None:
 
 def _unsafe(client: WebHdfs, path: str) -> str | None:
     if client.status(path).kind != "DIRECTORY":
-        return "the scratch folder for keys is no folder: name another one"
+        return "the path of the scratch folder for keys is not a folder: set a different path"
     rights = client.rights(path)
     if not rights.permission.endswith("0"):
         return (
-            "everybody may look into the scratch folder for keys: take the rights of all others from it (`hdfs dfs"
-            " -chmod o-rwx`)"
+            "all users can read the scratch folder for keys: remove the rights of other users (`hdfs dfs -chmod o-rwx`)"
         )
     if rights.listed:
         return (
-            "the scratch folder for keys has an access list or attributes of its own, by which others may look into it:"
-            " remove them (`hdfs dfs -setfacl -b`, `-setfattr -x`)"
+            "the scratch folder for keys has an access list or attributes that may let other users read it: remove "
+            "them (`hdfs dfs -setfacl -b`, `-setfattr -x`)"
         )
     if any(_keeps_snapshots(client, folder) for folder in _above(path)):
         return (
-            "a snapshot can keep the keys, since snapshots are allowed of the scratch folder or of one above it: name a"
-            " folder outside"
+            "a snapshot could retain the keys, because snapshots are allowed for the scratch folder or a folder "
+            "above it: set a different folder"
         )
     return None
 

@@ -15,7 +15,7 @@ from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.lake.stores.table_look_types import FolderAsked, Looked
 from pii_tracer.model.errors import EstateError
 
-_UNNAMED = "no metastore that the estate file gives a `hiveserver2` names it: name it there"
+_UNNAMED = "no metastore with a `hiveserver2` in the estate file contains this table: add `hiveserver2` to its catalog"
 
 
 def look_at_acid(asked: FolderAsked) -> Looked:
@@ -84,7 +84,7 @@ def _rows_in(file: AcidFile, notes: AcidNotes) -> int | str:
     wanted = [column.name.lower() for column in notes.columns]
     if not beside or names != wanted[: len(names)]:
         return (
-            "its files have other columns than the metastore says, as after a rename. Ask its owner to write the table"
-            " again (INSERT OVERWRITE), then plan again"
+            "its files have other columns than the metastore says, as after a rename. Ask its owner to rewrite the "
+            "table (INSERT OVERWRITE), then plan again"
         )
     return rows

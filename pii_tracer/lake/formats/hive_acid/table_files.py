@@ -71,8 +71,8 @@ class TableFiles:
         """Why nobody knows which rows the table has, or where they go; None where that is clear."""
         if notes.recycles:
             return (
-                "its metastore keeps the files that Hive's cleaner removes, for a replication (hive.repl.cm.enabled)."
-                " No step removes them there. Ask its administrator to switch that off, then plan again"
+                "its metastore retains files that Hive's cleaner removes, for a replication (hive.repl.cm.enabled). "
+                "No step removes these files. Ask the administrator to switch this setting off, then plan again"
             )
         strange = sum(not _is_known(path) for path in self.listed)
         if strange:
@@ -83,19 +83,19 @@ class TableFiles:
         named = set(notes.partitions) if notes.partition_columns else {""}
         if not named.issuperset(self.partitions):
             return (
-                "a folder in it is none of a partition that the metastore names, so Hive neither reads nor compacts it."
-                " Ask its owner to remove it, or to add the partition (MSCK REPAIR TABLE), then plan again"
+                "a folder in the table belongs to no partition of the metastore, so Hive neither reads nor compacts "
+                "it. Ask the owner to remove the folder, or to add the partition (MSCK REPAIR TABLE), then plan again"
             )
         if any(one.twice for one in self.partitions.values()):
-            return "a compaction is at work, or ended half way: plan again when it is over"
+            return "a compaction is running or was interrupted: plan again when it is complete"
         if any(
             not self._counts(above, folder, notes.settled)
             for above, one in self.partitions.items()
             for folder in one.live
         ):
             return (
-                "a transaction that wrote into it is open, or was aborted. Wait until it ends; after an abort, run"
-                " ALTER TABLE … COMPACT 'major'. Then plan again"
+                "a transaction on the table is open, or was aborted. Wait until an open transaction ends. After an "
+                "abort, run ALTER TABLE … COMPACT 'major'. Then plan again"
             )
         return None
 

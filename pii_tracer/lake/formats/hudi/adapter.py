@@ -110,8 +110,8 @@ class HudiFormat(TableFormat):
             return None
         name = state.table or state.location
         return (
-            f"{name} has {counted(state.versions, 'commit')} on its timeline,"
-            " and former rows of Hudi tables are not read"
+            f"{name} has {counted(state.versions, 'commit')} on its timeline, but the tool does not read former rows "
+            "of Hudi tables"
         )
 
     def may_hold_rows(self, path: Path) -> bool:
@@ -123,8 +123,8 @@ class HudiFormat(TableFormat):
     libraries = ("hudi",)
     table_engines = ("Hudi",)
     functions_of_tables = frozenset({"hudi_table_changes"})
-    where_not_stored = "the cleaner is set up by the writing jobs: set hoodie.clean.policy and its hours there"
-    not_swept = "their writers clean them"
+    where_not_stored = "the writing jobs configure the cleaner: set hoodie.clean.policy and its hours in these jobs"
+    not_swept = "their writers run the cleaner"
 
     def kept_by(self, properties: Mapping[str, str], refs: Sequence[RefRetention]) -> tuple[Kept, ...]:
         from pii_tracer.lake.formats.hudi import retention

@@ -18,7 +18,7 @@ def kept_by(properties: Mapping[str, str]) -> Iterator[Kept]:
     """Hudi's cleaner is set up by each writer; only what is stored in `hoodie.properties` can be held against it."""
     policy = _first(properties, _POLICY)
     if policy is None:
-        yield Kept(_POLICY[0], None, None, "not stored with the table: each writer brings its own", stored=False)
+        yield Kept(_POLICY[0], None, None, "not stored with the table: each writer has its own setting", stored=False)
     elif policy[1].upper() == _BY_HOURS:
         hours = _first(properties, _HOURS)
         if hours is None:

@@ -59,7 +59,9 @@ def copied(place: FolderPath) -> Iterator[StoreCopy]:
             if parts[:2] == (_NOTES, _INDEXES):
                 continue  # indexes of files and rows: listings tell the same
             if ".." in parts or not path.startswith(front):
-                raise EstateError("a name in the table's folder leads out of it", where=str(place), todo="rename it")
+                raise EstateError(
+                    "a link in the table's folder has a target outside of it", where=str(place), todo="rename it"
+                )
             here = folder.joinpath(*parts)
             here.parent.mkdir(parents=True, exist_ok=True)
             if parts[0] == _NOTES:

@@ -59,9 +59,9 @@ def load_hudi(
     if isinstance(location, S3Path):
         if re.search(r"[%?#]", str(location)):
             raise EstateError(
-                "the Hudi reader confuses folders whose names hold `%`, `?` or `#`",
+                "the Hudi reader confuses folders with `%`, `?` or `#` in their names",
                 where=str(location),
-                todo="rename the folder; only Spark can read it as it is",
+                todo="rename the folder, because only Spark can read this name",
             )
         builder = HudiTableBuilder.from_base_uri(str(location)).with_storage_options(dict(options))
     else:
@@ -73,7 +73,7 @@ def load_hudi(
         raise EstateError(
             f"the Hudi table cannot be read: {type(error).__name__}",
             where=shown or str(location),
-            todo="repair the table's `.hoodie` folder; nothing is known of the table until then",
+            todo="repair the table's `.hoodie` folder, because the tool cannot read the table without it",
         ) from None
 
 
@@ -104,7 +104,7 @@ def slice_files(table: HudiTable, location: AnyPlace) -> tuple[list[AnyPlace], l
         raise EstateError(
             f"the Hudi file slices cannot be listed: {type(error).__name__}",
             where=str(location),
-            todo="read the table with Spark; hudi-rs does not know one of its features",
+            todo="read the table with Spark, because hudi-rs does not support one of its features",
         ) from None
     base: list[AnyPlace] = []
     logs: list[AnyPlace] = []
@@ -176,7 +176,7 @@ def state_of(
     reason = f"{counted(len(missing), 'file')} of the current file slices cannot be found"
     gaps = [gap(dataset, GapKind.MISSING_FILES, reason, str(missing[0]), missing)] if missing else []
     if (state.format_version or 0) > TABLE_VERSION:
-        reason = f"the table has version {state.format_version}, and {TABLE_VERSION} is the newest that is known here"
+        reason = f"the table has version {state.format_version}, but the newest supported version is {TABLE_VERSION}"
         gaps.append(gap(dataset, GapKind.UNKNOWN_VERSION, reason, str(location / ".hoodie" / "hoodie.properties")))
     return Found(state, tuple(gaps))
 

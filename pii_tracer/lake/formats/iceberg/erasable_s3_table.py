@@ -67,8 +67,8 @@ def _led(place: S3Path, metadata: S3Location) -> list[S3Location]:
         told, _ = iceberg_folders(metadata_json(place.placed(str(metadata)).open("rb").read()), metadata)
     except (FileNotFoundError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EstateError(
-            f"the metadata file that its catalog points at cannot be read: {type(error).__name__}",
+            f"the metadata file that its catalog references cannot be read: {type(error).__name__}",
             where=str(metadata),
-            todo="restore it, or drop the table from its catalog",
+            todo="restore the metadata file, or drop the table from its catalog",
         ) from None
     return [folder for folder in told if not place.location.holds(folder)]

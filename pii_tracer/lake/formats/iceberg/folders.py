@@ -44,5 +44,6 @@ def location_in(metadata: Path) -> str:
         return str(metadata_json(data)["location"])
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise EstateError(
-            f"the metadata file that its catalog points at cannot be read ({type(error).__name__})", where=str(metadata)
+            f"the metadata file that its catalog references cannot be read ({type(error).__name__})",
+            where=str(metadata),
         ) from None

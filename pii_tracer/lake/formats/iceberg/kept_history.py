@@ -36,27 +36,26 @@ def obstacles(history: History, location: Path) -> Iterator[str]:
             " file"
         )
     if str((document.get("properties") or {}).get("gc.enabled", "true")).lower() == "false":
-        yield "it forbids removing its files (gc.enabled is false), and the old files have to go"
+        yield "it forbids the removal of its files (gc.enabled is false), but the plan must remove old files"
     live = history.live
     if deletes := sum(entry.deletes for entry in live.values()):
         yield (
-            f"its snapshots have {counted(deletes, 'delete file')} with row"
-            " numbers or values of rows. Have its data files"
-            " written again without them (rewrite_data_files), and expire the snapshots that name them"
+            f"its snapshots have {counted(deletes, 'delete file')} with row numbers or values of rows. Rewrite its "
+            "data files without them (rewrite_data_files), and expire the snapshots that reference them"
         )
     yield from _unwritable(history, live)
     yield from _misplaced(live, location)
     if remade := _remade(document):
         yield (
-            f"columns were dropped and made again under the same name ({', '.join(remade)}): so a name does not show"
-            " which column an old value belongs to. Expire the snapshots from before"
+            f"columns were dropped and recreated under the same name ({', '.join(remade)}), so a name does not show "
+            "the column of an old value. Expire the snapshots from before the change"
         )
 
 
 def _unwritable(history: History, live: Mapping[Path, Entry]) -> Iterator[str]:
     others = sorted({entry.kind for entry in live.values() if entry.kind != "PARQUET" and not entry.deletes})
     if others:
-        yield f"it has data files in {', '.join(others)}, and only Parquet files are written again"
+        yield f"it has data files in {', '.join(others)}, but the tool rewrites only Parquet files"
     locked = any(entry.encrypted for entry in live.values())
     if locked or any(listed.encrypted for lists in history.lists.values() for listed in lists):
         yield "it is encrypted (Iceberg table encryption)"
@@ -65,7 +64,7 @@ def _unwritable(history: History, live: Mapping[Path, Entry]) -> Iterator[str]:
 def _misplaced(live: Mapping[Path, Entry], location: Path) -> Iterator[str]:
     outside = sum(not path.resolve().is_relative_to(location.resolve()) for path in live)
     if outside:
-        yield f"{outside} of its data files lie outside its folder, where no step removes them"
+        yield f"{outside} of its data files are outside of its folder, where no step removes files"
     gone = sum(not path.exists() for path in live)
     if gone:
         yield f"{counted(gone, 'data file')} of its snapshots cannot be found: restore them, or expire these snapshots"

@@ -75,10 +75,10 @@ def _unseen(found: Found, committed: frozenset[str] | None) -> list[InventoryGap
     if not unseen:
         return []
     reason = (
-        f"{counted(len(unseen), 'metadata file is', 'metadata files are')} of commits that no"
-        " visible history has: of a branch that was deleted, or"
+        f"{counted(len(unseen), 'metadata file is', 'metadata files are')} belong to commits that no visible history "
+        "has: of a branch that was deleted, or"
     )
-    reason += " of one that this account may not see, whose files would be removed"
+    reason += " of a branch that this account cannot see, whose files the sweep would remove"
     return [gap(found.state.dataset, GapKind.UNSEEN_COMMITS, reason, str(unseen[0]), unseen)]
 
 
@@ -94,16 +94,17 @@ def deletes_metadata(table: StaticTable) -> bool:
 def _head_gaps(found: Found, head: PlacedHead, table: StaticTable) -> list[InventoryGap]:
     state, told, current = found.state, [], table.metadata.current_snapshot_id
     if deletes_metadata(table):
-        reason = f"on {head.head.ref} each commit deletes metadata files that other references may name: set"
+        reason = f"on {head.head.ref} each commit deletes metadata files that other references may use: set"
         reason += " write.metadata.delete-after-commit.enabled to false there"
         told.append(gap(state.dataset, GapKind.DELETES_METADATA, reason, str(head.metadata)))
     if (_NONE if current is None else current) != (_NONE if head.head.snapshot is None else head.head.snapshot):
         reason = (
-            f"on {head.head.ref} Nessie names another snapshot than the table's metadata: it is unknown which counts"
+            f"on {head.head.ref} the snapshot in Nessie differs from the table's metadata, so the current snapshot is "
+            "unknown"
         )
         told.append(gap(state.dataset, GapKind.NESSIE_STATE, reason, str(head.metadata)))
     if not head.metadata.resolve().is_relative_to(state.location):
-        reason = f"the metadata of {head.head.ref} lies outside the table's folder, where no sweep removes old files"
+        reason = f"the metadata of {head.head.ref} is outside of the table's folder, where no sweep removes old files"
         told.append(gap(state.dataset, GapKind.EXTERNAL_METADATA, reason, str(head.metadata)))
     if head.table is None:
         reason = f"on {head.head.ref} the table has no name that SQL can write (a dot, `@` or `#` in a name)"

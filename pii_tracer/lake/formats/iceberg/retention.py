@@ -25,14 +25,14 @@ _AGE_DEFAULT = 5.0
 def kept_by(properties: Mapping[str, str], refs: Sequence[RefRetention]) -> Iterator[Kept]:
     """The settings of a table and of its references that decide how long old data stays."""
     if _flag(properties, _GC, True) is not True:
-        yield Kept(_GC, properties.get(_GC), None, "expiry is refused")
+        yield Kept(_GC, properties.get(_GC), None, "expiry is disabled")
     yield replace(_age(AGE, properties.get(AGE), _AGE_DEFAULT), history=True)
     yield from _count(LEAST, properties.get(LEAST), None)
     if _flag(properties, _TRIM, False) is not True:
         yield Kept(_TRIM, properties.get(_TRIM), None, "old metadata files are never removed")
     else:
         count = properties.get(_VERSIONS, "100")
-        yield Kept(_VERSIONS, properties.get(_VERSIONS), 0.0, f"{count} old metadata files stay")
+        yield Kept(_VERSIONS, properties.get(_VERSIONS), 0.0, f"{count} old metadata files are retained")
     for ref in refs:
         yield from _ref(ref, properties)
 
@@ -98,7 +98,7 @@ def _count(setting: str, value: str | None, ref: str | None) -> Iterator[Kept]:
     if not (value.isascii() and value.isdigit()):
         yield Kept(setting, value, None, "the number cannot be read", ref=ref)
     elif int(value) > 1:
-        yield Kept(setting, value, None, f"{value} snapshots stay, of any age", ref=ref)
+        yield Kept(setting, value, None, f"{value} snapshots are retained, of any age", ref=ref)
 
 
 def _flag(properties: Mapping[str, str], name: str, default: bool) -> bool | None:

@@ -63,4 +63,4 @@ class _Object(InputFile):
 
 
 def _refuse() -> NoReturn:
-    raise PermissionError("tables in stores are only read here")
+    raise PermissionError("the tool only reads tables in stores")

@@ -26,14 +26,21 @@ from pii_tracer.model.locations import engines_read
 if TYPE_CHECKING:
     from pyiceberg.table import StaticTable
 
-BRANCHED = "it is kept by a catalog with branches (Nessie), of which only tables of this machine are erased"
-NO_NAME = "a part of its name in the catalog has a dot, and Spark would read a namespace before it: rename it"
+BRANCHED = (
+    "it belongs to a catalog with branches (Nessie), and the tool erases only tables on this machine for such catalogs"
+)
+NO_NAME = (
+    "a part of its name in the catalog contains a dot, which Spark takes for the end of a namespace: rename the table"
+)
 
 
 def two_names(names: Iterable[str]) -> str:
     """Why a table that catalogs name more than once is not erased."""
     told = ", ".join(sorted(names))
-    return f"it has more than one name ({told}), and erasing it by one breaks it under the other: drop all but one"
+    return (
+        f"it has more than one name ({told}), and an erasure under one name breaks it under the others: drop all "
+        "names except one"
+    )
 
 
 @dataclass(frozen=True)
@@ -67,19 +74,19 @@ class WholeTable:
         """
         own = self.place.placed(self.table.location())
         if own != self.place:
-            return f"its metadata file does not lie in its folder, {own}: have its metadata written there"
+            return f"its metadata file is not in its folder, {own}: write the metadata into that folder"
         for name in LEADING:
             text = self.table.properties.get(name)
             if text and not (path := self._placed(text)).is_relative_to(self.place):
                 return (
-                    f"its property {name} leads new files out of its folder, to {path}: unset it, and have the files"
-                    " written again in the table's folder"
+                    f"its property {name} puts new files outside of its folder, in {path}: unset the property, and "
+                    "rewrite the files into the table's folder"
                 )
         beyond = sum(not path.is_relative_to(self.place) for path in self.named)
         if beyond:
             return (
-                f"its metadata names {counted(beyond, 'file')} outside its folder: rewrite them in it"
-                " (rewrite_data_files), and expire the snapshots that name them"
+                f"its metadata references {counted(beyond, 'file')} outside of its folder: rewrite them into the "
+                "folder (rewrite_data_files), and expire the snapshots that reference them"
             )
         return None
 
@@ -90,8 +97,8 @@ class WholeTable:
         texts = [*_told(self.table, self.files), self.table.location(), *current]
         other = next((text for text in texts if not engines_read(text)), None)
         return other and (
-            f"its metadata names files by {_store(other)}, and Spark reaches them by {_store(str(self.place))} alone."
-            " Create the table again there, and drop this one with its files"
+            f"its metadata references files with {_store(other)}, but Spark can access only "
+            f"{_store(str(self.place))}. Create the table again there, then drop this table with its files"
         )
 
     def found(self, name: str | None, pointed: frozenset[str]) -> Found:
@@ -135,8 +142,8 @@ def _told(table: StaticTable, files: TableFiles[Any]) -> list[str]:
 
 
 _NO_CATALOG = (
-    "Iceberg tables are erased there when a catalog names them: add their catalog to the estate file; or, where it was"
-    " dropped, remove the folder"
+    "the tool erases Iceberg tables there only if a catalog names them: add their catalog to the estate file. If the "
+    "table was dropped, remove the folder"
 )
 
 

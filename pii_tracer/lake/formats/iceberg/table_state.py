@@ -75,7 +75,8 @@ def newest_metadata(location: Path) -> Path:
         raise EstateError("no Iceberg metadata file", where=str(location / "metadata"), todo="restore the metadata")
     if len(versions[max(versions)]) > 1:
         raise EstateError(
-            "two Iceberg metadata files have the newest version, and only the table's catalog knows which one counts",
+            "two Iceberg metadata files have the newest version, and only the table's catalog shows which one is "
+            "current",
             where=str(location / "metadata"),
             todo="add the table's catalog to `catalogs` in the estate file",
         )
@@ -110,7 +111,7 @@ def load_iceberg(location: AnyPlace, metadata: Path | str | None = None) -> Stat
         raise EstateError(
             f"the Iceberg metadata cannot be read: {type(error).__name__}",
             where=str(location),
-            todo="repair or restore the table's metadata; nothing is known of the table until then",
+            todo="repair or restore the table's metadata, because the tool cannot read the table without it",
         ) from None
 
 
@@ -297,7 +298,7 @@ def files_of(table: StaticTable, location: Place) -> TableFiles[Place]:
         raise EstateError(
             f"a manifest cannot be read: {type(error).__name__}",
             where=str(location),
-            todo="repair the table; files and history are unknown until then",
+            todo="repair the table, because its files and history are unknown",
         ) from None
     current_files = tuple(sorted(live, key=lambda f: str(f.file_path)))
     return TableFiles(current_files, frozenset(referenced), tuple(by_manifest))
@@ -317,8 +318,8 @@ _NAMED = 3
 """So many strange files are named; the rest is a number."""
 
 _HERE = (
-    "The sweep of the folder removes them. Move the files that somebody needs out of it and plan again. If nobody needs"
-    " them, waive this"
+    "The sweep of the folder removes them. Move files that somebody needs out of the folder, then plan again. If "
+    "nobody needs these files, waive this gap"
 )
 
 
@@ -332,33 +333,31 @@ def gaps_of(
         found.append(gap(state.dataset, GapKind.MISSING_FILES, reason, str(missing[0]), missing))
     if state.staged:
         reason = (
-            "rows staged by write-audit-publish would be lost, in"
-            f" {counted(len(state.staged), 'snapshot')} that no branch or"
+            f"the plan would lose rows staged by write-audit-publish, in {counted(len(state.staged), 'snapshot')} "
+            "that no branch or"
         )
-        reason += " tag reaches: publish or drop them, then plan again"
+        reason += " tag references: publish or drop these snapshots, then plan again"
         found.append(gap(state.dataset, GapKind.STAGED_SNAPSHOT, reason, f"snapshot {state.staged[0]}", state.staged))
     if others.newer:
         reason = (
-            f"the folder has {counted(len(others.newer), 'metadata file')} younger"
-            " than the one that its catalog points at."
-            " Either a commit failed, or another catalog has the table too, or the catalog was set back."
-            " The sweep of the folder removes what only they name. Have the catalog point at the right one, or name the"
-            " other catalog, and plan again. If a commit failed, waive this"
+            f"the folder has {counted(len(others.newer), 'metadata file')} newer than the one that its catalog "
+            "references. Either a commit failed, or a second catalog has the table, or the catalog was set back. The "
+            "sweep of the folder removes files that only the newer metadata references. Set the catalog to the right "
+            "metadata file, or declare the second catalog, then plan again. If a commit failed, waive this gap"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.newer[-1], others.newer))
     if others.foreign:
         reason = (
-            f"the folder has {counted(len(others.foreign), 'metadata file')} of"
-            " another table. Only a catalog that the estate"
-            " file does not name knows that table, or it was dropped without its files. The sweep of the"
-            " folder removes what that table reads: move it, or name its catalog, and plan again. If that table"
-            " was dropped, waive this"
+            f"the folder has {counted(len(others.foreign), 'metadata file')} of a different table. That table was "
+            "dropped without its files, or is only in a catalog that the estate file does not declare. The sweep of "
+            "the folder removes files of that table. Move that table, or declare its catalog, then plan again. If "
+            "that table was dropped, waive this gap"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, others.foreign[0], others.foreign))
     if strange:
         reason = (
-            f"the table's folder has {counted(len(strange), 'file')} not named like the table's own, in no snapshot."
-            f" Such files may be somebody's. {STAY_IN_S3 if is_s3(state.location) else _HERE}"
+            f"the table's folder has {counted(len(strange), 'file')} in no snapshot, with names that Iceberg does not "
+            f"use. Such files may belong to somebody. {STAY_IN_S3 if is_s3(state.location) else _HERE}"
         )
         found.append(gap(state.dataset, GapKind.STRANGE_FILES, reason, ", ".join(map(str, strange[:_NAMED])), strange))
     return tuple(found)
@@ -368,9 +367,9 @@ def _moved(state: TableState, table: StaticTable) -> tuple[InventoryGap, ...]:
     location = Path(state.location)
     found = []
     if local_path(table.location()).resolve() != location:
-        reason = "the metadata says the table lies elsewhere: this folder was copied or moved"
+        reason = "the metadata shows a different location of the table: this folder was copied or moved"
         found.append(gap(state.dataset, GapKind.MOVED_TABLE, reason, table.location()))
     if state.metadata and not Path(state.metadata).resolve().is_relative_to(location):
-        reason = "the table's metadata files lie outside its folder, where no sweep of the table removes old ones"
+        reason = "the table's metadata files are outside of its folder, where no sweep removes old metadata"
         found.append(gap(state.dataset, GapKind.EXTERNAL_METADATA, reason, state.metadata))
     return tuple(found)

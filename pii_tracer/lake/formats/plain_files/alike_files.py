@@ -64,7 +64,7 @@ def named_here(there: Sequence[str], wanted: Iterable[str]) -> dict[str, str]:
     for name in (name for name in asked if name not in found):
         fits = [here for here in folded.get(name.lower(), []) if found.get(here) != here]
         if len(fits) > 1 or set(fits) & set(found.values()):
-            raise ValueError("columns that differ in case alone")
+            raise ValueError("columns that differ only in case")
         if fits:
             found[name] = fits[0]
     return found
@@ -231,9 +231,10 @@ def refuse_unlike(tables: Mapping[StoredFile, pa.Table]) -> None:
                 )
             except pa.ArrowException:
                 raise EstateError(
-                    f"the folder's files cannot be read as one: {field.name} is {field.type} here and {kind} elsewhere",
+                    f"the folder's files cannot be read as one table: {field.name} is {field.type} in some files and "
+                    f"{kind} in others",
                     where=str(file.path),
-                    todo="its job writes the files with one type, then plan again",
+                    todo="let the job write all files with the same type, then plan again",
                 ) from None
 
 
@@ -243,7 +244,7 @@ def unreadable(file: StoredFile, error: Exception) -> EstateError:
     return EstateError(
         f"{article} {file.format} file cannot be read: {_why(file, error)}",
         where=str(file.path),
-        todo="repair or remove the file, then plan again; it may hold a person",
+        todo="repair or remove the file, which may contain a person, then plan again",
     )
 
 
@@ -254,17 +255,18 @@ _PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
 def _why(file: StoredFile, error: Exception) -> str:
     """What is wrong with a file, as far as it shows; else the kind of the parser's error."""
     if isinstance(error, TwiceError):
-        return "an object in it has a member twice, and readers differ in which one counts"
+        return "an object in it has the same member twice, and readers use different ones"
     if file.format is Format.JSON and isinstance(error, ValueError):
         return (
-            "it is neither one JSON object in each line nor one document of objects (is it cut, or several documents?)"
+            "it is neither JSON lines nor one JSON document of objects (it may be truncated, or contain several "
+            "documents)"
         )
     if file.format is Format.CSV and "CSV parse error: Expected" in str(error):
-        return "a row has another number of fields than the header"
+        return "the number of fields of a row differs from the header"
     if file.format is not Format.PARQUET:
         return type(error).__name__
     with file.path.open("rb") as stream:
         start = stream.read(4)
     if start == _ENCRYPTED:
-        return "its footer is encrypted, so its columns are unknown here"
-    return type(error).__name__ if start == _PARQUET else "it is something else than Parquet, whatever its name says"
+        return "its footer is encrypted, so its columns are unknown"
+    return type(error).__name__ if start == _PARQUET else "it is not a Parquet file, although its name says so"

@@ -107,7 +107,7 @@ def _text_codec(path: AnyFile) -> str | None:
         return codec_by_name(path.name, _head(path, HEAD))
     except ValueError as error:
         raise EstateError(
-            str(error), where=str(path), todo="its job writes it in another codec, then plan again"
+            str(error), where=str(path), todo="let the job use a different codec, then plan again"
         ) from None
 
 
@@ -284,7 +284,7 @@ def _refuse_other_encodings(file: StoredFile) -> None:
                 raise EstateError(
                     "a csv file is UTF-16, which no step writes",
                     where=str(file.path),
-                    todo="its job writes it as UTF-8, then plan again",
+                    todo="let the job write the file as UTF-8, then plan again",
                 )
             decoder.decode(start)
             while piece := stream.read(1 << 20):
@@ -306,9 +306,9 @@ def _refuse_unclear_lines(file: StoredFile, text: FileText) -> None:
         for lines in _blocks_of_lines(stream):
             if b"\0" in lines or (as_text(memoryview(lines)) is None and as_single_bytes(lines) is None):
                 raise EstateError(
-                    "a text file has bytes that are no text",
+                    "a text file contains bytes that are not text",
                     where=str(file.path),
-                    todo="its job writes it without them, then plan again",
+                    todo="let the job write the file without such bytes, then plan again",
                 )
     try:
         with decompressed(file) as stream:
@@ -317,7 +317,7 @@ def _refuse_unclear_lines(file: StoredFile, text: FileText) -> None:
         raise EstateError(
             f"a text file has {error}",
             where=str(file.path),
-            todo="its job writes it with quotes around whole cells and no line ends in them, then plan again",
+            todo="let the job write quotes around whole cells, and no line ends inside cells, then plan again",
         ) from None
 
 
@@ -355,7 +355,7 @@ def decompressed(file: StoredFile) -> Iterator[IO[bytes]]:
 
     if file.codec == "zstd" and _head(file.path, 4) not in (b"", _ZSTD):
         what = "a file of zstd does not begin with a frame that has content"
-        raise EstateError(what, where=str(file.path), todo="its job writes it again, then plan again")
+        raise EstateError(what, where=str(file.path), todo="let the job rewrite the file, then plan again")
     if file.codec in _HADOOP:  # Hadoop's own framing, which no library reads
         with file.path.open("rb") as stream:
             unpacked = unpack(file.path.name, memoryview(stream.read()))

@@ -41,7 +41,7 @@ def _look(table: RemoteTable, sources: Collection[str], folders: Folders) -> Fou
         or table.misread
         or folders.without_rows(table.location)
         or (folders.unnamed_around(place) if table.partitions_of else folders.data_of_unnamed(place))
-        or ("it is a source of the persons, and a bare folder in S3 cannot be one" if table.name in sources else None)
+        or ("a subject's source cannot be a bare folder in S3" if table.name in sources else None)
         or _found(table, place)
     )
 
@@ -54,9 +54,9 @@ def _found(table: RemoteTable, place: S3Path) -> Found | str:
         return f"it contains {what} other than data files that engines read: {first}{in_no_partition(place, others[0])}"
     strange = sorted({str(file.format) for file in files if file.format is not table.format})
     if strange:
-        return f"objects of other formats lie in it ({', '.join(strange)})"
+        return f"it contains objects of different formats ({', '.join(strange)})"
     if not files:
-        return "no data file lies in it"
+        return "it contains no data file"
     files = sorted(files, key=lambda f: str(f.path))
     told = told_by(place, files)
     if told.apart:

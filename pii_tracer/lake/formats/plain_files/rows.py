@@ -240,7 +240,7 @@ def _text(file: StoredFile, text: FileText, columns: Sequence[str]) -> pa.Table:
             raise EstateError(
                 f"a text file has {error}" if "quote" in str(error) else f"of a text file, {error}",
                 where=str(file.path),
-                todo="its job writes it without such lines, then plan again",
+                todo="let the job write the file without such lines, then plan again",
             ) from None
     if not here:
         return pa.table({"": pa.nulls(len(rows))})
@@ -261,7 +261,7 @@ def _csv(file: StoredFile) -> pa.Table:
                 raise EstateError(
                     "a csv file begins with an empty line, so its columns are unknown",
                     where=str(file.path),
-                    todo="its job writes it without that line, then plan again",
+                    todo="let the job write the file without that line, then plan again",
                 )
             return pa.table({"": pa.nulls(0)})
         return arrow_csv.read_csv(
@@ -288,9 +288,9 @@ def _refuse_stray_quotes(file: StoredFile) -> None:
             ends.refuse_unclear(file)
             return
     raise EstateError(
-        "a csv file has a quote that readers understand differently, such as one with text behind it",
+        "a csv file has a quote that readers understand differently, such as a quote followed by text",
         where=str(file.path),
-        todo="its job writes it with quotes around whole fields, then plan again",
+        todo="let the job write quotes around whole fields, then plan again",
     )
 
 
@@ -320,12 +320,12 @@ class _Ends:
     def refuse_unclear(self, file: StoredFile) -> None:
         """Raises EstateError."""
         if len(self._kinds - {""}) > 1:
-            what = "a csv file has ends of lines of more than one kind"
+            what = "a csv file has different line endings"
         elif self._far and self._kinds != {""}:
-            what = "a csv file has a first line so long that Spark does not see how lines end"
+            what = "the first line of a csv file is too long, so Spark cannot detect the line ending"
         else:
             return
-        raise EstateError(what, where=str(file.path), todo="its job writes all ends of lines as \\n, then plan again")
+        raise EstateError(what, where=str(file.path), todo="let the job write all line endings as \\n, then plan again")
 
 
 def file_rows(state: TableState, columns: Sequence[str], files: Collection[AnyPlace], paths: EstatePaths) -> Batches:

@@ -56,10 +56,10 @@ def look_at_folder(folder: StoredFolder) -> Bare | str:
             where = in_no_partition(folder.root, others[0])
             return f"it contains {what} other than data files that engines read: {others[0].name}{where}"
         if not files:
-            return "no data file lies in it"
+            return "it contains no data file"
         formats = sorted({str(file.format) for file in files})
         if len(formats) > 1:
-            return f"files of several formats lie in it ({', '.join(formats)})"
+            return f"it contains files of several formats ({', '.join(formats)})"
         told = told_by(folder.root, files)
     except EstateError as error:
         return "; ".join(filter(None, (error.what, error.todo)))
@@ -114,7 +114,7 @@ def in_no_partition(folder: S3Path | RemoteFile, path: S3Path | RemoteFile) -> s
     *folders, _ = parts_below(folder, path)
     if all("=" in part for part in folders):
         return ""
-    return ", in a folder that is not `column=value`. Declare each such folder as a table of its own"
+    return ", in a folder that is not `column=value`. Declare each such folder as a separate table"
 
 
 def _data_file(

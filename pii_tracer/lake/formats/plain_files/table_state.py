@@ -83,18 +83,18 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
     text = paths.text_table_at(folder)
     if any((file.text is None) is not (text is None) for file in files):
         raise EstateError(
-            "files of a table of text lie in one folder with files of another table",
+            "files of a text table are in the same folder as files of a different table",
             where=str(folder),
-            todo="move one of them into a folder of its own, then plan again",
+            todo="move one of the two tables into a separate folder, then plan again",
         )
     encoding = paths.encoding_at(folder) if kind is Format.CSV and not text else None
     read = (replace(f, encoding=encoding) for f in written if f.format is kind)
     mine = tuple(sorted(read, key=lambda f: str(f.path)))
     if not mine and kind not in (Format.CSV, Format.JSON):
         raise EstateError(
-            f"none of the {kind} files in the folder has a byte",
+            f"none of the {kind} files in the folder has any bytes",
             where=str(min(f.path for f in files)),
-            todo="remove them, or let their job write them again, then plan again",
+            todo="remove these files, or let the job rewrite them, then plan again",
         )
     dataset = paths.dataset_of(folder)
     told = told_by(folder, mine) if mine else Told({"columns": ()}, None)
@@ -116,7 +116,8 @@ def folder_state(folder: Path, files: tuple[DataFile, ...], paths: EstatePaths) 
     others = sorted(str(f.path) for f in written if f.format is not kind)
     if others:
         reason = (
-            f"the folder holds files of {counted(len(formats), 'format')} ({', '.join(sorted(formats))}): not one table"
+            f"the folder contains files of {counted(len(formats), 'format')} ({', '.join(sorted(formats))}), so it is "
+            "not one table"
         )
         gaps.append(gap(dataset, GapKind.MIXED_FORMATS, reason, others[0], others))
     if told.apart:
@@ -179,7 +180,7 @@ def told_by(folder: AnyFile, files: Sequence[StoredFile]) -> Told:
     return Told(fields, _APART if strays else None, strays, tuple(sorted(writers)))
 
 
-_APART = "files of this folder have no column in common: not one table, so no step can rewrite it as one"
+_APART = "files of this folder have no common column, so the folder is not one table, and no step can rewrite it"
 
 
 def _summarised(folder: Path, files: tuple[DataFile, ...]) -> bool:

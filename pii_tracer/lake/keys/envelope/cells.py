@@ -114,8 +114,8 @@ class Rows:
 def does_not_open() -> ShredError:
     """Altered, of another place or person, or no cell of the mode."""
     return ShredError(
-        "a cell does not open: altered, or of another table, column or person",
-        todo="decrypt with the table and column it was encrypted for",
+        "a cell cannot be decrypted: it was altered, or belongs to a different table, column or person",
+        todo="decrypt the cell with the table and column for which it was encrypted",
     )
 
 

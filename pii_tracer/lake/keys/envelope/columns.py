@@ -163,7 +163,7 @@ def _grouped(columns: Sequence[tuple[pa.Array, Binding]], persons: pa.Array, key
         raise ShredError(
             f"no key was found for {counted(without, 'person')}",
             where=", ".join(f"{b.table}, column {b.column}" for _, b in columns),
-            todo="make their keys first, or read destroyed ones as null",
+            todo="create the keys first, or read cells of destroyed keys as null",
         )
     indices, order = encoded.indices, None
     if pc.any(pc.greater(indices[:-1], indices[1:])).as_py():
@@ -291,5 +291,5 @@ def _bytes(values: pa.Array) -> pa.Array:
     kind = values.type
     kinds = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
     if kind not in kinds:
-        raise ShredError(f"a column of the type {kind} is not encrypted", todo="cast it to string first")
+        raise ShredError(f"columns of the type {kind} cannot be encrypted", todo="cast the column to string first")
     return _whole(values).cast(pa.binary())

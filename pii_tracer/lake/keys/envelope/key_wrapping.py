@@ -115,7 +115,8 @@ class Wrapper:
 
 def _altered() -> ShredError:
     return ShredError(
-        "a wrapped key does not open: altered, or another person's", todo="restore the key table from its history"
+        "a wrapped key cannot be decrypted: it was altered, or belongs to a different person",
+        todo="restore the key table from its history",
     )
 
 
@@ -142,15 +143,15 @@ class LocalFile:
             raise ShredError(
                 f"the key file cannot be read: {error.strerror or type(error).__name__}",
                 where=self.path,
-                todo="make it, or name the right one",
+                todo="create the key file, or correct its path",
             ) from None
         if mode & 0o077:
-            raise ShredError("the key file can be read by others", where=self.path, todo=f"chmod 600 {self.path}")
+            raise ShredError("other users can read the key file", where=self.path, todo=f"chmod 600 {self.path}")
         if len(key) != DATA_KEY or blob:
             raise ShredError(
                 f"the key file is not {DATA_KEY} bytes, or the key was wrapped by KMS",
                 where=self.path,
-                todo="use the wrapping that the key table was made with",
+                todo="use the wrapping with which the key table was created",
             )
         return key
 
@@ -185,15 +186,15 @@ class Kms:
             code = error_code(error)
             raise ShredError(f"KMS refuses {act}: {code}", where=self.key_id, todo=_TODO.get(code, _CHECK)) from None
         except BotoCoreError as error:
-            raise ShredError(f"KMS is not reached: {type(error).__name__}", where=self.key_id, todo=_CHECK) from None
+            raise ShredError(f"KMS does not answer: {type(error).__name__}", where=self.key_id, todo=_CHECK) from None
         return answer
 
 
 _CONTEXT = {"purpose": "pii-tracer key table"}
 _CHECK = "check the key's region, state and policy"
 _TODO = {
-    "DisabledException": "enable the key, if it is meant to be used",
-    "KMSInvalidStateException": "the key is pending deletion or import: `aws kms describe-key` says until when",
+    "DisabledException": "enable the key, if the estate uses it",
+    "KMSInvalidStateException": "the key is pending deletion or import: run `aws kms describe-key` to see the date",
 }
 
 

@@ -77,7 +77,7 @@ def _mapped(
 
     unknown = sorted({person, *columns} - set(frame.columns))
     if unknown:
-        raise ShredError(f"the frame has no column {', '.join(unknown)}", todo="name columns as the frame has them")
+        raise ShredError(f"the frame has no column {', '.join(unknown)}", todo="use the column names of the frame")
     kind = BinaryType() if missing is None else StringType()
     schema = StructType(
         [StructField(field.name, kind, True) if field.name in columns else field for field in frame.schema.fields]

@@ -56,7 +56,7 @@ def _described(key_id: str, region: str, endpoint_url: str | None) -> tuple[KmsK
             return KmsKey(key_id=key_id, region=region, state=GONE), {}
         raise EstateError(f"KMS does not show a key's state: {code}", where=key_id, todo=_RIGHTS) from None
     except BotoCoreError as error:
-        raise EstateError(f"KMS is not reached: {type(error).__name__}", where=key_id, todo=_RIGHTS) from None
+        raise EstateError(f"KMS does not answer: {type(error).__name__}", where=key_id, todo=_RIGHTS) from None
     key = KmsKey(
         key_id=told["Arn"],
         region=region,
@@ -67,4 +67,6 @@ def _described(key_id: str, region: str, endpoint_url: str | None) -> tuple[KmsK
     return key, told
 
 
-_RIGHTS = "the run needs kms:DescribeKey and kms:ListGrants on it, in its region and those of its replicas"
+_RIGHTS = (
+    "grant the run kms:DescribeKey and kms:ListGrants on the key, in its region and in the regions of its replicas"
+)

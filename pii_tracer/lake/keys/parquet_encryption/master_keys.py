@@ -39,16 +39,18 @@ def _local(paths: Mapping[str, Path]) -> Unwrap:
             path = paths[name]
             mode, master = path.stat().st_mode, path.read_bytes()
         except (KeyError, OSError):
-            raise ScanError(f"there is no master key `{name}`", todo="declare its file in the estate file") from None
+            raise ScanError(
+                f"the estate file has no master key `{name}`", todo="declare the file of this key in the estate file"
+            ) from None
         if mode & 0o077:
-            raise ScanError("a master key can be read by others", where=str(path), todo=f"chmod 600 {path}")
+            raise ScanError("other users can read a master key", where=str(path), todo=f"chmod 600 {path}")
         try:
             data = base64.b64decode(wrapped, validate=True)
             return AESGCM(master).decrypt(data[:_NONCE], data[_NONCE:], name.encode())
         except (InvalidTag, ValueError, binascii.Error):
             raise ScanError(
                 f"the master key `{name}` cannot decrypt a file's key",
-                todo="name the file of the right master key in the estate file",
+                todo="correct the file of this master key in the estate file",
             ) from None
 
     return unwrap
@@ -58,7 +60,7 @@ def _kms(declared: KmsMasterKeys) -> Unwrap:
     def unwrap(wrapped: str, name: str) -> bytes:
         refused = refusals_as(
             ScanError,
-            "KMS does not open a file's key",
+            "KMS cannot decrypt a file's key",
             where=name,
             todo="enable the KMS key, and give the account the right to decrypt with it",
         )
@@ -68,7 +70,7 @@ def _kms(declared: KmsMasterKeys) -> Unwrap:
             raise ScanError(
                 "a file's key is not in base64",
                 where=name,
-                todo="write the file again; its encryption metadata is damaged",
+                todo="rewrite the file, because its encryption metadata is damaged",
             ) from None
         with refused:
             client = kms_client(declared.region, declared.endpoint_url)

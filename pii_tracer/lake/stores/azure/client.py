@@ -40,7 +40,7 @@ _LOG_IN = (
     " AZURE_TENANT_ID and AZURE_CLIENT_SECRET)"
 )
 _TODO = {
-    "AuthenticationFailed": f"set {KEY} or {SIGNATURE} to one that is valid now",
+    "AuthenticationFailed": f"set {KEY} or {SIGNATURE} to a valid credential",
     "NoAuthenticationInformation": _LOG_IN,
     "ClientAuthenticationError": _LOG_IN,
     "CredentialUnavailableError": _LOG_IN,
@@ -53,7 +53,7 @@ _TODO = {
     "LeaseIdMissing": "end the lease, or the job that has it",
     "SnapshotsPresent": "delete the snapshots first",
     "BlobImmutableDueToPolicy": "wait until its immutability policy ends",
-    "BlobImmutableDueToLegalHold": "ask who set the legal hold",
+    "BlobImmutableDueToLegalHold": "ask the person who set the legal hold to remove it",
     "ServerBusy": "run the command again when the account is less busy",
 }
 """What to do by the service's code (https://learn.microsoft.com/rest/api/storageservices/blob-service-error-codes)."""
@@ -110,7 +110,9 @@ def _options(place: AzureLocation, address: str, *, anonymous: bool) -> dict[str
 
 def _not_installed(place: AzureLocation) -> EstateError:
     return EstateError(
-        "what reads Azure Storage is not installed", where=place.store, todo="pip install 'pii-tracer[azure]'"
+        "the package for Azure Storage is not installed",
+        where=place.store,
+        todo="run `pip install 'pii-tracer[azure]'`",
     )
 
 

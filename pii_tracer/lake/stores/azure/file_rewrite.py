@@ -144,7 +144,7 @@ class FileRewrite:
         with azure_errors("a new file's owner and access list cannot be set", self.where, _CHANGED):
             patiently(allow)
         if replace(self._look(new.path_name, None), tier="") != replace(kept, tier=""):
-            raise self._not_kept("the new one did not get all of it")
+            raise self._not_kept("the new file did not get all these properties")
 
     def _fill(self, new: DataLakeFileClient, data: bytes) -> None:
         with azure_errors(_WRITE, self.where, _CHANGED):
@@ -186,10 +186,10 @@ class FileRewrite:
                 raise
         if self._look(self.key, None) != kept:
             raise StoreError(
-                "a file was rewritten, and its owner, access list or another property is not what it was",
+                "a file was rewritten, but its owner, access list or a different property changed",
                 "NotKept",
                 where=self.where,
-                todo="set them as they were: another file of the folder may show how",
+                todo="restore these properties (a file in the same folder may show them)",
             )
 
     def _has(self, name: str, mark: str, data: bytes) -> bool:
@@ -236,19 +236,19 @@ class FileRewrite:
 
     def _obstacles(self, kept: _Kept) -> Iterator[str]:
         if kept.permissions.rstrip("+")[-1:] in ("t", "T"):
-            yield "a sticky bit, which goes with no access list"
+            yield "a sticky bit, which cannot be combined with an access list"
         if kept.scope != self._own_scope():
             yield "an encryption scope that is not its container's" if kept.scope else _NO_SCOPE
         if kept.tags:
-            yield "index tags, which no file beside it can get"
+            yield "index tags, which a temporary file cannot get"
         if len(unfinished_name(self.key, "")) > _LONGEST:
-            yield "so long a path that a file beside it cannot have a name"
+            yield "a path so long that a temporary file cannot have a name"
         if "%" in self.key:
-            yield "a percent sign in its path, which Azure's library takes for another one"
+            yield "a percent sign in its path, which Azure's library changes"
         with azure_errors(_READ, self.where):
             listed = self.container.list_blobs(name_starts_with=self.key, include=["snapshots"])
             if any(item.name == self.key and item.snapshot for item in listed):
-                yield "snapshots (delete them: it is not known what becomes of them)"
+                yield "snapshots (delete them, because a rewrite may lose them)"
 
     def _own_scope(self) -> str:
         with azure_errors(_READ, self.where):
@@ -273,7 +273,7 @@ class FileRewrite:
 
     def _not_kept(self, why: str) -> StoreError:
         return StoreError(
-            f"a new file cannot have what this one has: {why}",
+            f"a new file cannot have a property of this file: {why}",
             "NotKept",
             where=self.where,
             todo="erase the person there with the engine that writes the files",

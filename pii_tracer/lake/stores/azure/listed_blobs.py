@@ -216,11 +216,14 @@ def _holds(item: BlobProperties, past: bool) -> Iterator[str]:
     if item.has_legal_hold:
         yield "a legal hold"
     if item.lease and item.lease.state in ("leased", "breaking"):
-        yield "a lease that somebody has"
+        yield "an active lease"
     if not past and not is_block_blob(item) and not is_folder(item):
-        yield f"being an {item.blob_type.value} (only block blobs are written again)"
+        yield f"being an {item.blob_type.value} (the tool rewrites only block blobs)"
     if item.object_replication_source_properties:
-        yield "object replication, whose other container keeps its versions (end it, and erase the person there, too)"
+        yield (
+            "object replication, whose target container retains its versions (end the replication, and erase the "
+            "person there, too)"
+        )
 
 
 def is_block_blob(item: BlobProperties) -> bool:
@@ -262,7 +265,7 @@ def _beside(item: BlobProperties, metadata: dict[str, str]) -> tuple[str, ...]:
 
 def _odd(where: str) -> StoreError:
     return StoreError(
-        "the endpoint does not list blobs as Azure Storage does",
+        "the endpoint does not follow the interface of Azure Storage",
         "NoListing",
         where=where,
         todo="correct the endpoint in the estate file",

@@ -45,7 +45,7 @@ def credential_of(place: AzureLocation, address: str) -> dict[str, str] | str | 
     if not address.startswith("https://"):
         mine = place.account.upper()
         raise EstateError(
-            "the environment has no credential for a storage account, and no login goes over plain HTTP",
+            "the environment has no credential for a storage account, and a login over plain HTTP is not possible",
             where=place.store,
             todo=f"set {KEY}_{mine} or {SIGNATURE}_{mine}",
         )
@@ -68,7 +68,7 @@ def entra_login() -> TokenCredential:
         from azure.identity import DefaultAzureCredential
     except ImportError:
         raise EstateError(
-            "what logs in with Entra ID is not installed", todo="pip install 'pii-tracer[azure]'"
+            "the package for logins with Entra ID is not installed", todo="run `pip install 'pii-tracer[azure]'`"
         ) from None
     try:
         return DefaultAzureCredential(

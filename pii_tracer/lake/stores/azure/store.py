@@ -55,7 +55,7 @@ _IS_CURRENT = "OperationNotAllowedOnRootBlob"
 _NO_BYTES = "InvalidRange"
 """What the service answers to who asks for bytes of an empty blob."""
 _WRITE, _DELETE, _READ = "a blob cannot be written", "a version cannot be deleted", "a blob cannot be read"
-_NO_ADDRESS = "an owner and an access list, and the address of the DFS service is not known (set `dfs_endpoint`)"
+_NO_ADDRESS = "an owner and an access list, but the address of the DFS service is not known (set `dfs_endpoint`)"
 _NO_RIGHT = "an owner and an access list, which a signature cannot set (use a key, or log in with Entra ID)"
 """https://learn.microsoft.com/rest/api/storageservices/create-account-sas: it has no rights for them."""
 _NO_TABLES = (
@@ -89,7 +89,9 @@ class AzureStore:
                 files = files_of(found, declared.endpoint, declared.dfs_endpoint, anonymous=anonymous)
                 return cls(service, found.container, location.store, files), location.prefix
         raise EstateError(
-            "the estate file does not declare this container", where=location.store, todo="add it to `object_stores`"
+            "the estate file does not declare this container",
+            where=location.store,
+            todo="add it to `object_stores` in the estate file",
         )
 
     @cached_property
@@ -274,7 +276,7 @@ class AzureStore:
         with azure_errors(_WRITE, where, _CHANGED | dict.fromkeys(_ABSENT, Changed)):
             now = blob.get_blob_properties(**if_match(old.mark))
             if not is_block_blob(now):
-                raise StoreError(_WRITE, "NotBlockBlob", where=where, todo="only block blobs are written again")
+                raise StoreError(_WRITE, "NotBlockBlob", where=where, todo="the tool rewrites only block blobs")
             now.content_settings.content_md5 = None
             upload = partial(
                 blob.upload_blob,
@@ -351,7 +353,7 @@ class AzureStore:
             until = now.immutability_policy.expiry_time if now.immutability_policy else None
             if now.has_legal_hold or (until and until > datetime.now(timezone.utc)):
                 raise StoreError(
-                    _DELETE, "Held", where=where, todo="wait until it is released: its policy, or its hold"
+                    _DELETE, "Held", where=where, todo="wait until the policy ends or the hold is released"
                 )
             patiently(partial(self._blob(key).delete_blob, **if_match(str(now.etag)), **ONCE))
 

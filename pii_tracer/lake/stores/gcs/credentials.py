@@ -30,7 +30,7 @@ def default_credentials() -> Callable[[], Mapping[str, str]]:
         from google.auth.transport.requests import Request
     except ImportError:
         raise EstateError(
-            "places in Cloud Storage need google-auth", todo="install it: pip install 'pii-tracer[gcp]'"
+            "places in Cloud Storage need google-auth", todo="run `pip install 'pii-tracer[gcp]'`"
         ) from None
     try:
         found: Any = google.auth.default(scopes=[_SCOPE])[0]
@@ -52,6 +52,6 @@ def default_credentials() -> Callable[[], Mapping[str, str]]:
 def _none(error: Exception) -> EstateError:
     # the library's messages can quote what it read
     return EstateError(
-        f"Cloud Storage gives no credentials ({type(error).__name__})",
+        f"no credentials for Cloud Storage were found ({type(error).__name__})",
         todo="set GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth application-default login`",
     )

@@ -24,9 +24,9 @@ _ANSWER = 1 << 26
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 """What Google wants to be asked again: https://cloud.google.com/storage/docs/retry-strategy."""
 _REASON = re.compile(r"[A-Za-z]{1,80}")
-_HELD = "wait until the retention ends, or let its owner release the hold, then plan again"
+_HELD = "wait until the retention ends, or ask the owner to release the hold, then plan again"
 _TODO = {
-    "forbidden": "grant the role `roles/storage.admin` on this bucket, or what docs/gcs.md names",
+    "forbidden": "grant the role `roles/storage.admin` on this bucket, or the rights in docs/gcs.md",
     "required": "check the credentials that the environment gives (docs/gcs.md)",
     "authError": "check the credentials that the environment gives (docs/gcs.md)",
     "retentionPolicyNotMet": _HELD,
@@ -102,7 +102,7 @@ class GcsBucket:
 
     def look(self, key: str, **query: str) -> Mapping[str, Any]:
         """The resource of an object; the live one without `generation`. Raises Absent."""
-        return self._json("an object cannot be looked at", key, self._object(key), query)
+        return self._json("the properties of an object cannot be read", key, self._object(key), query)
 
     def read(self, key: str, generation: str, first: int, at_most: int) -> bytes:
         """Bytes of one generation. Raises Absent: it is gone."""
@@ -145,7 +145,10 @@ class GcsBucket:
     def odd(self, key: str | None) -> StoreError:
         """The error for an answer that is none of this API's."""
         return StoreError(
-            "the endpoint does not answer as Cloud Storage does", "NoJsonApi", where=self._where(key), todo=_REACH
+            "the endpoint does not follow the interface of Cloud Storage",
+            "NoJsonApi",
+            where=self._where(key),
+            todo=_REACH,
         )
 
     @property

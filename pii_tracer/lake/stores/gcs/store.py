@@ -56,7 +56,9 @@ class GcsStore:
                 bucket = location.store.removeprefix("gs://")
                 return cls(GcsBucket(bucket, declared.endpoint or ENDPOINT, headers)), location.prefix
         raise EstateError(
-            "the estate file does not declare this bucket", where=location.store, todo="add it to `object_stores`"
+            "the estate file does not declare this bucket",
+            where=location.store,
+            todo="add it to `object_stores` in the estate file",
         )
 
     @property
@@ -182,10 +184,10 @@ class GcsStore:
         made = self.api.write(key, data, {**resource, "md5Hash": digest}, **conditions)
         if made.get("md5Hash") != digest:
             raise StoreError(
-                "the object that was written is not the one that was sent",
+                "the written object differs from the sent bytes",
                 "OtherBytes",
                 where=f"{self.name}/{key}",
-                todo="compare it with its old generation, which may still exist, and restore that one if needed",
+                todo="compare it with its old generation, which may still exist, and restore the old version if needed",
             )
         return self._version(made)
 

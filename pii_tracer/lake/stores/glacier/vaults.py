@@ -98,7 +98,7 @@ class VaultClient:
 
     def _odd(self) -> EstateError:
         return EstateError(
-            "the endpoint does not list the vault's jobs as Glacier does",
+            "the endpoint does not follow the interface of Glacier",
             where=f"vault {self.vault}",
             todo="correct the endpoint in the estate file",
         )
@@ -179,7 +179,9 @@ def read_inventory(data: bytes, where: str) -> VaultInventory:
         return VaultInventory(instant(told["InventoryDate"]), archives)
     except (ValueError, KeyError, TypeError):
         raise EstateError(
-            "this is not a vault inventory in JSON", where=where, todo="fetch the output of an inventory-retrieval job"
+            "the file is not a vault inventory in JSON",
+            where=where,
+            todo="fetch the output of an inventory-retrieval job",
         ) from None
 
 
@@ -232,7 +234,9 @@ def _newest(vault: Vault, base: Path, client: VaultClient, now: datetime) -> Vau
     except (ClientError, BotoCoreError) as error:
         if vault.inventory is None:
             what = f"the vault's jobs cannot be read: {error_code(error)}"
-            raise EstateError(what, where=vault.location, todo="check its name, its region and the rights") from None
+            raise EstateError(
+                what, where=vault.location, todo="check the vault's name, its region and the rights"
+            ) from None
     if vault.inventory is not None:
         try:
             found.append(read_inventory((base / vault.inventory).read_bytes(), vault.inventory))
@@ -244,15 +248,15 @@ def _newest(vault: Vault, base: Path, client: VaultClient, now: datetime) -> Vau
         raise EstateError(
             "the vault has no current inventory, so its contents are unknown",
             where=vault.location,
-            todo=f"{ask}, and plan again when it has ended (some hours), within a day",
+            todo=f"{ask}. Plan again when the job has ended (after some hours), within a day",
         )
     newest = max(found, key=lambda i: i.taken)
     if now - newest.taken > timedelta(hours=vault.max_age_hours):
         raise EstateError(
-            f"the newest inventory of the vault is from {newest.taken:%Y-%m-%d %H:%M} UTC, older than"
-            f" {vault.max_age_hours:g} hours: what came since is unknown",
+            f"the newest inventory of the vault is from {newest.taken:%Y-%m-%d %H:%M} UTC, older than "
+            f"{vault.max_age_hours:g} hours, so newer archives are unknown",
             where=vault.location,
-            todo=f"{ask}, and plan again when it has ended (some hours), within a day",
+            todo=f"{ask}. Plan again when the job has ended (after some hours), within a day",
         )
     return newest
 

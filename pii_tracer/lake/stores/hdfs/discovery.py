@@ -34,11 +34,11 @@ _OWN = frozenset({HdfsKind.TRASH, HdfsKind.TEMPORARY, HdfsKind.SNAPSHOT})
 """Kinds of places of which all that lies below is a part."""
 
 _UNTREATED = {
-    HdfsKind.TABLE: (GapKind.HDFS_PLACE, "a table lies in HDFS"),
-    HdfsKind.FOLDER: (GapKind.HDFS_PLACE, "files lie in HDFS"),
-    HdfsKind.SNAPSHOT: (GapKind.HDFS_SNAPSHOT, "a snapshot keeps the bytes of what is deleted"),
-    HdfsKind.TRASH: (GapKind.HDFS_TRASH, "a user's trash keeps what is deleted"),
-    HdfsKind.TEMPORARY: (GapKind.HDFS_TEMPORARY, "a job left files of its own, or is running"),
+    HdfsKind.TABLE: (GapKind.HDFS_PLACE, "a table is in HDFS"),
+    HdfsKind.FOLDER: (GapKind.HDFS_PLACE, "files are in HDFS"),
+    HdfsKind.SNAPSHOT: (GapKind.HDFS_SNAPSHOT, "a snapshot retains the bytes of deleted files"),
+    HdfsKind.TRASH: (GapKind.HDFS_TRASH, "the trash of a user retains deleted files"),
+    HdfsKind.TEMPORARY: (GapKind.HDFS_TEMPORARY, "a job left temporary files, or is running"),
 }  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def places_now(
     found = walk.client.status(location.path)
     if found.kind != "DIRECTORY":
         raise StoreError(
-            "the place is not a folder", "NoFolder", where=str(location), todo="name the folder that contains it"
+            "the place is not a folder", "NoFolder", where=str(location), todo="use the folder that contains it"
         )
     if is_snapshot(location):
         walk.found[location.path] = _Found(HdfsKind.SNAPSHOT, mark=found.mark)
@@ -128,9 +128,9 @@ def gap_of(place: HdfsPlace) -> InventoryGap:
     """The gap that a place is."""
     kind, reason = _UNTREATED[place.kind]
     if place.untreated:
-        reason += f" and is not erased: {place.untreated}"
+        reason += f", and no step erases it: {place.untreated}"
     if place.encrypted:
-        reason += "; it lies in an encryption zone"
+        reason += "; it is in an encryption zone"
     if place.striped:
         reason += "; it is erasure-coded"
     return gap(place.location.dataset, kind, reason, str(place.location))
@@ -267,7 +267,7 @@ class _Walk:
                 elif entry.kind == "FILE":
                     self.found[mine].take(below, entry)
                 else:
-                    self._gap(GapKind.HDFS_UNREAD, "a link, which is not followed", below)
+                    self._gap(GapKind.HDFS_UNREAD, "a link, which the tool does not follow", below)
 
     def _place(self, path: str, entries: list[Status], above: str | None) -> str:
         """The place that a folder is, or is a part of."""

@@ -125,7 +125,7 @@ class NameNodes:
             if _told(look(f"{address}{_BEANS}{_BLOCK_POOL}"), "BlockPoolId") != memory.pool:
                 raise _of_two_clusters()
             if _told(look(f"{address}{_BEANS}{_STATE}"), "State") == "observer":
-                raise Unfit("ObserverNameNode", "an observer lags behind: name the active NameNode instead")
+                raise Unfit("ObserverNameNode", "the NameNode is an observer: use the active NameNode instead")
             memory.fit[address] = now
 
     def _common_pool(self, look: Send) -> str:
@@ -137,8 +137,8 @@ class NameNodes:
                 raise  # it answers, or would: what it refuses says more
             raise _OfAll(
                 "UnknownBlockPool",
-                "one of the NameNodes under `hdfs[].webhdfs` does not say to which cluster it belongs: start it, or"
-                " write `hdfs[].block_pool` (a NameNode's web page shows its Block Pool ID)",
+                "one of the NameNodes under `hdfs[].webhdfs` does not report its cluster: start the NameNode, or set "
+                "`hdfs[].block_pool` (a NameNode's web page shows its Block Pool ID)",
             ) from None
         if len(pools) != 1:
             raise _of_two_clusters()
@@ -173,7 +173,7 @@ def _told(answer: bytes, attribute: str) -> str:
     except (ValueError, KeyError, TypeError, IndexError):
         told = None
     if not isinstance(told, str) or not told:
-        raise NoAnswer("does not say which NameNode it is")
+        raise NoAnswer("does not report which NameNode it is")
     return told
 
 
@@ -192,12 +192,12 @@ def _none_active(refused: Sequence[NoAnswer]) -> NoAnswer:
 
 
 def _in_doubt() -> Unfit:
-    return Unfit("UnknownOutcome", "it may have been done: run `pii-tracer resume`, which looks first")
+    return Unfit("UnknownOutcome", "run `pii-tracer resume`, which first checks whether the request was done")
 
 
 def _of_two_clusters() -> Unfit:
     return _OfAll(
         "OtherBlockPool",
-        "the NameNodes under `hdfs[].webhdfs` are not of one nameservice, or `hdfs[].block_pool` is another's: correct"
-        " the estate file",
+        "the NameNodes under `hdfs[].webhdfs` belong to different nameservices, or `hdfs[].block_pool` belongs to a "
+        "different one: correct the estate file",
     )

@@ -46,8 +46,8 @@ def unknown_to_engines(estate: Estate, place: HdfsLocation, environ: Mapping[str
     if setting in reader_settings(estate) or _in_files(setting, environ.get("HADOOP_CONF_DIR", "")):
         return ""
     return (
-        f"Spark does not know the nameservice {place.authority}: add `rpc` to it under `hdfs`, or let HADOOP_CONF_DIR"
-        " name the folder of the cluster's hdfs-site.xml"
+        f"Spark does not know the nameservice {place.authority}: add `rpc` to it under `hdfs`, or set HADOOP_CONF_DIR "
+        "to the folder of the cluster's hdfs-site.xml"
     )
 
 

@@ -38,7 +38,7 @@ class HdfsStore:
     def at(cls, estate: Estate, place: str, region: str | None = None) -> tuple[HdfsStore, str]:
         """As the protocol says. The folder itself is the store, so that keys begin with nothing."""
         if not is_hdfs(place):
-            raise EstateError("no place in HDFS", where=place, todo="write hdfs://host:port/path")
+            raise EstateError("not a place in HDFS", where=place, todo="write hdfs://host:port/path")
         location = hdfs_location(place)
         return cls(client_at(estate, location), location.path), ""
 
@@ -121,7 +121,7 @@ class HdfsStore:
     def _file(self, path: str) -> Status:
         found = self.client.status(path)
         if found.kind != "FILE":
-            raise Absent("there is no file", "NoFile", where=f"{self.client.name}{path}")
+            raise Absent("the file does not exist", "NoFile", where=f"{self.client.name}{path}")
         return found
 
     @contextmanager
@@ -135,7 +135,7 @@ class HdfsStore:
             except Changed as error:
                 if time.monotonic() > until:
                     raise StoreError(
-                        "another writer holds the file's lock",
+                        "a different writer has the file's lock",
                         "Locked",
                         where=f"{self.client.name}{lock}",
                         todo="delete the lock file when nobody writes there any more",

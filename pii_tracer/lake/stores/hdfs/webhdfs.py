@@ -39,18 +39,18 @@ _KINDS: dict[str, type[StoreError]] = {
     "FileAlreadyExistsException": Changed,
     "AlreadyBeingCreatedException": Changed,
 }
-_ASKS_KERBEROS = "it asks for Kerberos: write `kerberos: USER@REALM` in place of `user` under `hdfs`"
+_ASKS_KERBEROS = "the NameNode requires Kerberos: write `kerberos: USER@REALM` instead of `user` under `hdfs`"
 _TODO = {
-    "AccessControlException": "give the user that `hdfs` names the right to list and read there",
-    "StandbyException": "name all NameNodes of the nameservice under `hdfs.webhdfs`",
+    "AccessControlException": "grant the user in `hdfs` the right to list and read there",
+    "StandbyException": "list all NameNodes of the nameservice under `hdfs.webhdfs`",
     "RetriableException": "wait until the NameNode has started and left its safe mode, then run the command again",
     "SafeModeException": "wait until the NameNode has left its safe mode, then run the command again",
     **dict.fromkeys(("SecurityException", "HTTP 401"), _ASKS_KERBEROS),
-    "NoTicketTaken": "compare principal, realm and clocks; its `hadoop.http.authentication.type` has to be kerberos",
-    "NotProved": "it does not prove that it is the NameNode: check `hdfs.webhdfs`, and whether it uses Kerberos",
-    "NotTrusted": "the NameNode names no DataNode over HTTP, or one without TLS: set `dfs.http.policy` to HTTPS_ONLY",
-    "NoCertificates": "the file under `hdfs.ca` cannot be read: name a PEM file with certificates",
-    "does not answer: SSLCertVerificationError": "name the file with the CA of its certificate as `hdfs.ca`",
+    "NoTicketTaken": "compare principal, realm and clocks; set `hadoop.http.authentication.type` to kerberos",
+    "NotProved": "the server did not prove its identity: check `hdfs.webhdfs`, and whether the NameNode uses Kerberos",
+    "NotTrusted": "the NameNode redirects to no DataNode, or to one without TLS: set `dfs.http.policy` to HTTPS_ONLY",
+    "NoCertificates": "the file under `hdfs.ca` cannot be read: set it to a PEM file with certificates",
+    "does not answer: SSLCertVerificationError": "set `hdfs.ca` to the file with the CA of the server's certificate",
 }
 _NO_QUOTA = 2**63 - 1
 _REACH = "check the address under `hdfs.webhdfs`, the user and the network"
@@ -146,7 +146,7 @@ class WebHdfs:
 
     def status(self, path: str) -> Status:
         """Raises Absent: nothing stands there."""
-        told = self._told("it cannot be looked at", path, "GETFILESTATUS", "FileStatus")
+        told = self._told("it cannot be read", path, "GETFILESTATUS", "FileStatus")
         try:
             return _status(told)
         except _ODD:
@@ -186,14 +186,14 @@ class WebHdfs:
 
     def home(self) -> str:
         """The user's home folder, whether it exists or not."""
-        told = self._told("it does not name a home folder", "/", "GETHOMEDIRECTORY", "Path")
+        told = self._told("it returns no home folder", "/", "GETHOMEDIRECTORY", "Path")
         if not isinstance(told, str) or not told.startswith("/"):
             raise self._odd("/")
         return told
 
     def room(self, folder: str) -> Room:
         """What the folder's own quotas leave. Raises Absent: there is no folder."""
-        told = self._told("its quotas cannot be looked at", folder, "GETQUOTAUSAGE", "QuotaUsage")
+        told = self._told("its quotas cannot be read", folder, "GETQUOTAUSAGE", "QuotaUsage")
         try:
             quotas = int(told["quota"]), int(told["spaceQuota"])
             used = int(told["fileAndDirectoryCount"]), int(told["spaceConsumed"])
@@ -208,7 +208,7 @@ class WebHdfs:
 
     def blocks(self, path: str) -> Blocks:
         """What a file is made of now. Raises Absent: no such file."""
-        told = self._told("it cannot be looked at", path, "GET_BLOCK_LOCATIONS", "LocatedBlocks")
+        told = self._told("it cannot be read", path, "GET_BLOCK_LOCATIONS", "LocatedBlocks")
         if not isinstance(told, dict) or not isinstance(told.get("isUnderConstruction"), bool):
             raise self._odd(path)
         try:
@@ -232,7 +232,7 @@ class WebHdfs:
 
     def checksum(self, path: str) -> str:
         """What HDFS's DataNodes make of a file's bytes: the same bytes in the same blocks, the same text."""
-        what = "it does not give its checksum"
+        what = "it returns no checksum"
         data = self._asked(what, path, "GET", self._place(what, "GET", path, "GETFILECHECKSUM"))
         try:
             told = json.loads(data)["FileChecksum"]
@@ -242,7 +242,7 @@ class WebHdfs:
 
     def rights(self, path: str) -> Rights:
         """Whose a file is, and how it is kept. Raises Absent: nothing stands there."""
-        what = "its rights cannot be looked at"
+        what = "its rights cannot be read"
         told = self._told(what, path, "GETFILESTATUS", "FileStatus")
         names = self._told(what, path, "LISTXATTRS", "XAttrNames")
         try:
@@ -273,7 +273,7 @@ class WebHdfs:
             mine = self.rights(path)
             if (mine.owner, mine.group) != (like.owner, like.group):
                 url = self._url(path, "SETOWNER", owner=like.owner, group=like.group)
-                self._asked("a file cannot be given to its owner", path, "PUT", url)
+                self._asked("the owner of a new file cannot be set", path, "PUT", url)
 
     def rename(self, path: str, to: str, *, overwrite: bool) -> None:
         """Give a file another path, in one go. Raises Changed: something stands there and is not to be written over."""
@@ -365,7 +365,7 @@ class WebHdfs:
 
     def _odd(self, path: str) -> StoreError:
         return StoreError(
-            "the endpoint does not answer as WebHDFS does", "NoWebHdfs", where=self._where(path), todo=_REACH
+            "the endpoint does not follow the interface of WebHDFS", "NoWebHdfs", where=self._where(path), todo=_REACH
         )
 
     def _where(self, path: str) -> str:

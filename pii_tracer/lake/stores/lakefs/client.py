@@ -28,14 +28,14 @@ PLAN_MARK = "pii-tracer-plan"
 _PAGE = 1000
 _LARGEST_ANSWER = 256 * 1024**2
 _NEXT: dict[int | None, str] = {
-    None: "make it reachable, and see its log",
-    400: "see the server's log",
+    None: "check the network, and the server's log",
+    400: "check the server's log",
     401: "set the key pair in the environment variables that the estate file names",
-    403: "grant the key's user the right, or lift the branch's protection",
+    403: "grant the key's user the right, or remove the branch's protection",
     404: "check the names in the estate file",
-    409: "somebody wrote at the same time: `pii-tracer resume`",
-    410: "the object was collected",
-    412: "an object changed meanwhile, or a hook of the repository refused: see its run in lakeFS",
+    409: "run `pii-tracer resume`, because somebody wrote at the same time",
+    410: "plan again, because lakeFS removed the object",
+    412: "check the repository's hooks in lakeFS, or plan again if an object changed",
 }
 
 
@@ -58,7 +58,7 @@ class LakefsClient:
         pair = [os.environ.get(name) for name in (server.access_key_env, server.secret_key_env)]
         if not all(pair):
             raise LakefsError(
-                "there is no key pair for the lakeFS server",
+                "the environment has no key pair for the lakeFS server",
                 None,
                 where=server.name,
                 todo=f"set {server.access_key_env} and {server.secret_key_env}",
@@ -233,7 +233,7 @@ class LakefsClient:
             raise self._odd(path) from None
 
     def _odd(self, path: str) -> LakefsError:
-        what = "the lakeFS server gave an answer that is not what its API describes"
+        what = "the answer does not follow the lakeFS API"
         return LakefsError(
             what, None, where=self._base + path, todo="correct the endpoint in the estate file, or update the server"
         )
@@ -256,7 +256,7 @@ def _asked(url: str, where: str, **given: Any) -> bytes:
     try:
         return ask(url, seconds=ANSWER_SECONDS, **given)
     except NoAnswer as error:
-        todo = _NEXT.get(error.status, "see the server's log, then `pii-tracer resume`")
+        todo = _NEXT.get(error.status, "check the server's log, then run `pii-tracer resume`")
         raise LakefsError(f"lakeFS {error}", error.status, where=where, todo=todo) from None
 
 

@@ -56,7 +56,7 @@ def discover_lakefs(estate: Estate, base: Path) -> tuple[tuple[LakefsState, ...]
                     InventoryGap(
                         dataset=repository_dataset(server, repository),
                         kind=GapKind.LAKEFS_REPOSITORY,
-                        reason="the lakeFS repository cannot be read: what it holds is unknown",
+                        reason="the lakeFS repository cannot be read, so its contents are unknown",
                         evidence=error.what,
                     )
                 )
@@ -74,7 +74,7 @@ def declared_repository(estate: Estate, dataset: DatasetId) -> tuple[LakefsServe
             if repository_dataset(server, repository) == dataset:
                 return server, repository
     raise EstateError(
-        "the estate file does not declare the repository any more", where=str(dataset), todo="put it back"
+        "the estate file does not declare the repository any more", where=str(dataset), todo="declare the server again"
     )
 
 
@@ -120,7 +120,7 @@ def repository_state(estate: Estate, base: Path, server: LakefsServer, repositor
         )
     except (KeyError, TypeError, ValueError) as error:
         raise EstateError(
-            f"an answer of the lakeFS server is not what its API describes: {type(error).__name__}",
+            f"an answer does not follow the lakeFS API: {type(error).__name__}",
             where=f"{server.name}/{name}",
             todo="check the server's version",
         ) from None
@@ -167,16 +167,16 @@ def active_commits(client: LakefsClient, repository: str, storage: Storage | Non
         text = storage.read(Stored(location))
     else:
         raise EstateError(
-            "the list of active commits lies in a storage that cannot be read from here",
+            "the list of active commits is in a storage that this machine cannot read",
             where=repository,
             todo="declare `local_root`, or the estate's `s3`",
         )
     rows = csv.DictReader(io.StringIO(text.decode("utf-8", "replace")))
     if "commit_id" not in (rows.fieldnames or ()):
         raise EstateError(
-            "the list of active commits is not what lakeFS writes",
+            "the list of active commits does not have the form of lakeFS",
             where=repository,
-            todo="let lakeFS prepare a garbage collection again",
+            todo="start the preparation of a garbage collection again",
         )
     # servers of old list expired commits, too
     return frozenset(row["commit_id"] for row in rows if row.get("expired", "false") != "true")
@@ -188,7 +188,11 @@ def _dangling(client: LakefsClient, name: str, storage: Storage | None, walk: _W
         active = active_commits(client, name, storage)
     except LakefsError as error:
         if error.status in (403, 404):
-            return "there are no rules" if error.status == 404 else "the key's user may not prepare a collection"
+            return (
+                ("the repository has no rules")
+                if error.status == 404
+                else ("the key's user has no right to prepare a collection")
+            )
         raise
     except EstateError as error:
         return error.what

@@ -68,14 +68,14 @@ class _Local:
         try:
             for name, path in walk_files(folder):
                 if path.is_symlink():
-                    raise self._failed("a link lies among the objects")
+                    raise self._failed("the storage contains a link")
                 yield Stored(f"{self.namespace}/{name}")
         except ScanError as error:
             raise self._failed(error.what) from None
 
     def versions(self, address: str) -> int:
         if not self._path(self.namespace).is_dir():  # a root that is not mounted must not look like an empty one
-            raise self._failed("there is no folder of the namespace")
+            raise self._failed("the folder of the namespace does not exist")
         return int(self._path(address).exists())
 
     def read(self, item: Stored) -> bytes:
@@ -90,14 +90,14 @@ class _Local:
     def _path(self, address: str) -> Path:
         path = (self.root / address.removeprefix("local://")).resolve()
         if not path.is_relative_to(self.root):
-            raise self._failed("an address leads out of the server's folder")
+            raise self._failed("an address is outside of the server's folder")
         return path
 
     def _failed(self, why: str) -> EstateError:
         return EstateError(
-            f"the storage below lakeFS cannot be looked at: {why}",
+            f"the storage below lakeFS cannot be read: {why}",
             where=self.namespace,
-            todo="name the server's `blockstore.local.path` as `local_root`",
+            todo="set `local_root` to the server's `blockstore.local.path`",
         )
 
 
@@ -160,7 +160,7 @@ class _Bucket:
         from pii_tracer.lake.aws_errors import error_code
 
         return EstateError(
-            f"the bucket below lakeFS cannot be looked at: {error_code(error)}",
+            f"the bucket below lakeFS cannot be read: {error_code(error)}",
             where=self.namespace,
-            todo="let this run list the bucket's versions and read them",
+            todo="grant this run the rights to list and read the bucket's versions",
         )

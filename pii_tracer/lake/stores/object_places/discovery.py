@@ -161,11 +161,11 @@ def place_now(estate: Estate, location: ObjectLocation) -> ObjectPlace:
 
 def gap_of(place: ObjectPlace) -> InventoryGap:
     """The gap that a place is."""
-    reason = "files lie in an object store"
+    reason = "files are in an object store"
     if place.table:
-        reason = "a table lies in an object store"
+        reason = "a table is in an object store"
     if place.untreated:
-        reason += f" and is not erased: {place.untreated}"
+        reason += f", and no step erases it: {place.untreated}"
     return gap(place.location.dataset, GapKind.OBJECT_PLACE, reason, str(place.location))
 
 

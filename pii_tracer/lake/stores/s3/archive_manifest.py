@@ -26,9 +26,9 @@ def of_others(base: Path, manifest: str | None, of: str) -> Mapping[str, frozens
         tables = {str(name): frozenset(str(table).lower() for table in _listed(there)) for name, there in told.items()}
     except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         raise EstateError(
-            "the manifest is no JSON of name -> list of tables: every object counts",
+            "the manifest is not a JSON object of name -> list of tables, so the archive may contain every table",
             where=manifest,
-            todo="correct it, or leave it out",
+            todo="correct the manifest, or remove it from the estate file",
         ) from None
     return {
         name: there

@@ -75,7 +75,7 @@ def s3_settings(estate: Estate) -> S3:
         EstateError: the estate file has no `s3` part.
     """
     if estate.s3 is None:
-        raise EstateError("the estate file does not say how S3 is reached", todo="add `s3:` with `region`")
+        raise EstateError("the estate file has no settings for S3", todo="add `s3:` with `region`")
     return estate.s3
 
 
@@ -228,7 +228,7 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
         client = client_factory(region)
         versions = _listed(place, client_factory, client, found)
     except (ClientError, BotoCoreError) as error:
-        whose = "the bucket" if bucket == place.archive.bucket else "a bucket that rules replicate to"
+        whose = "the bucket" if bucket == place.archive.bucket else "a bucket that is the target of replication rules"
         reason = f"{whose} of the archive `{place.archive.name}` is missing or cannot be listed"
         found.gaps.append(place.gap(GapKind.S3_BUCKET, reason, f"bucket {bucket}: {error_code(error)}"))
         return {}
@@ -236,9 +236,7 @@ def _discover(place: _Place, client_factory: ClientFactory, found: _Found) -> di
     versioning = settings.read("GetBucketVersioning", lambda: client.get_bucket_versioning(Bucket=bucket)) or {}
     if versioning.get("MFADelete") == "Enabled":
         found.gaps.append(
-            place.gap(
-                GapKind.MFA_DELETE, "versions can only be deleted with the owner's MFA device", f"bucket {bucket}"
-            )
+            place.gap(GapKind.MFA_DELETE, "only the owner's MFA device can delete versions", f"bucket {bucket}")
         )
     versioned = versioning.get("Status") in ("Enabled", "Suspended")
     lock = settings.read(
@@ -346,7 +344,7 @@ class _Settings:
                 self.found.gaps.append(
                     self.place.gap(
                         GapKind.S3_SETTING,
-                        f"{operation} was refused: what it would show is unknown",
+                        f"{operation} was rejected, so its answer is unknown",
                         f"bucket {self.place.bucket}: {operation} {code}",
                     )
                 )

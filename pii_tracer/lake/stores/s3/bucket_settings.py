@@ -61,7 +61,7 @@ def _asked(objects: ObjectSet, gaps: list[InventoryGap], operation: str, call: C
     except (ClientError, BotoCoreError) as error:
         code = error_code(error)
         if code not in NOT_THERE:
-            reason = f"{operation} was refused: what it would show is unknown"
+            reason = f"{operation} was rejected, so its answer is unknown"
             evidence = f"bucket {objects.bucket}: {operation} {code}"
             gaps.append(
                 InventoryGap(dataset=objects.dataset, kind=GapKind.S3_SETTING, reason=reason, evidence=evidence)
@@ -173,7 +173,7 @@ def _configurations(call: Callable[..., Mapping[str, Any]], bucket: str, kind: s
         if not page.get("IsTruncated"):
             return
         if page.get("NextContinuationToken") in (None, token.get("ContinuationToken")):
-            raise PaginationError(message="the server says that the list goes on, and does not say where")
+            raise PaginationError(message="the server reports that the list continues, but does not report where")
         token = {"ContinuationToken": page["NextContinuationToken"]}
 
 

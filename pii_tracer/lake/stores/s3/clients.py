@@ -15,10 +15,14 @@ from pii_tracer.config.estate_file import S3
 from pii_tracer.lake.stores.s3.object_versions import S3Client
 
 _OTHER_BUCKETS = {
-    "--table-s3": "it lies in a table bucket (Amazon S3 Tables), whose objects only S3 itself deletes. Let its owner"
-    " delete the person's rows by an engine, and let the snapshots expire",
-    "--x-s3": "it lies in a directory bucket (S3 Express One Zone), which was not tried. Let its owner move the data"
-    " into another bucket, or delete the person there",
+    "--table-s3": (
+        "it is in a table bucket (Amazon S3 Tables), whose objects only S3 can delete. Ask the owner to delete the "
+        "person's rows with an engine, and to expire the snapshots"
+    ),
+    "--x-s3": (
+        "it is in a directory bucket (S3 Express One Zone), which the tool does not support. Ask the owner to move "
+        "the data into a different bucket, or to delete the person there"
+    ),
 }
 """By the end of a bucket's name, which no other bucket may have:
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html"""

@@ -88,7 +88,10 @@ class Folders:
             if folder not in self._signs:
                 self._signs[folder] = _sign(self.path(folder))
             if sign := self._signs[folder]:
-                return f"a table lies around its folder ({folder} contains `{sign}`), and nobody names that table"
+                return (
+                    f"its folder is inside a table ({folder} contains `{sign}`), and no catalog or declaration names "
+                    "that table"
+                )
         return None
 
     def _crowded(self, location: S3Location) -> str | None:
@@ -96,11 +99,11 @@ class Folders:
         if location.key and not {"", ".", ".."}.isdisjoint(location.key.split("/")):
             return "a part of its name is empty, `.` or `..`, which Spark's file system folds into another place's name"
         if other := self._inner.get(location):
-            return f"{other} lies inside its folder"
+            return f"{other} is inside its folder"
         for archive in self.archives:
             mine, theirs = location.prefix, archive.prefix
             if archive.bucket == location.bucket and (mine.startswith(theirs) or theirs.startswith(mine)):
-                return f"its folder and the archive `{archive.name}` have objects in common"
+                return f"its folder and the archive `{archive.name}` share objects"
         return None
 
     def data_of_unnamed(self, place: S3Path) -> str | None:
@@ -110,7 +113,10 @@ class Folders:
         """
         for folder in place.location.way_up:
             if folder.key.rpartition("/")[2] == _DATA and (sign := _sign(self.path(folder.parent))):
-                return f"it is in the data folder of a table that nobody names ({folder.parent} contains `{sign}`)"
+                return (
+                    f"it is in the data folder of a table that no catalog or declaration names ({folder.parent} "
+                    f"contains `{sign}`)"
+                )
         return None
 
 
@@ -139,9 +145,9 @@ class _Bucket:
         if self.locks:
             return "its bucket can lock objects (Object Lock)"
         if self.mfa:
-            return "versions in its bucket can only be deleted with the owner's MFA device"
+            return "only the owner's MFA device can delete versions in its bucket"
         if any(touches(rule, prefix) for rule in self.rules):
-            return "its bucket is replicated to another one, where no table is erased"
+            return "its bucket is replicated to a different bucket, where no step erases tables"
         return None
 
 

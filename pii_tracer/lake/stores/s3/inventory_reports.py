@@ -57,7 +57,7 @@ def newest_report(client: S3Client, source_bucket: str, wanted: InventoryReports
     try:
         folders = _folders(client, bucket, prefix)
         if not folders:
-            raise ReportUnusable("no inventory report is there yet", where=wanted.location)
+            raise ReportUnusable("the bucket has no inventory report yet", where=wanted.location)
         manifest, answered = _get(client, bucket, folders[-1] + "manifest.json")
         told, _ = _get(client, bucket, folders[-1] + "manifest.checksum")
     except (ClientError, BotoCoreError) as error:
@@ -112,7 +112,7 @@ def _report(manifest: bytes, bucket: str, source_bucket: str, wanted: InventoryR
     try:
         data = json.loads(manifest)
         if data["sourceBucket"] != source_bucket:
-            raise ReportUnusable("the inventory is about another bucket", where=wanted.location)
+            raise ReportUnusable("the inventory belongs to a different bucket", where=wanted.location)
         kind = str(data["fileFormat"]).upper()
         report = Report(
             bucket=bucket,
@@ -122,7 +122,7 @@ def _report(manifest: bytes, bucket: str, source_bucket: str, wanted: InventoryR
             files=tuple((str(item["key"]), str(item["MD5checksum"])) for item in data["files"]),
         )
     except (ValueError, KeyError, TypeError):
-        raise ReportUnusable("the inventory's manifest is not one", where=wanted.location) from None
+        raise ReportUnusable("the inventory's manifest is not valid", where=wanted.location) from None
     missing = set(_FIELDS) - columns(kind, report.schema)
     if kind not in KINDS or missing:
         what = f"lacks {', '.join(sorted(missing))}" if kind in KINDS else f"has the unknown format {kind[:20]!r}"
@@ -142,7 +142,7 @@ def _download(client: S3Client, bucket: str, key: str, md5: str, file: IO[bytes]
             f"a file of the inventory report cannot be read: {error_code(error)}", where=f"s3://{bucket}"
         ) from None
     if found.hexdigest() != md5:
-        raise ReportUnusable("a file of the inventory report is not the one its manifest names", where=f"s3://{bucket}")
+        raise ReportUnusable("a file of the inventory report differs from its manifest", where=f"s3://{bucket}")
     file.seek(0)
 
 

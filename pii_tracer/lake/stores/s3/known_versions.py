@@ -106,7 +106,7 @@ class VersionParts:
             EstateError: refused, gone, another version, or the store does not know ranges.
         """
         if self.client in _WITHOUT_RANGES:
-            raise EstateError("the store does not know ranges")
+            raise EstateError("the store does not support ranges")
         which = {"Bucket": self.bucket, "Key": self.version.key, "VersionId": self.version.version_id}
         last = first + at_most - 1
         try:
@@ -116,7 +116,7 @@ class VersionParts:
                     _WITHOUT_RANGES.add(self.client)
                 ranged = answer.get("ContentRange") == f"bytes {first}-{last}/{self.size}"
                 if not ranged or not is_that(self.version, answer, self.size):
-                    raise EstateError("another object is there than was listed")
+                    raise EstateError("the object differs from the listed object")
                 data = bytes(body.read())
         except (ClientError, BotoCoreError) as error:
             raise EstateError(error_code(error)) from None

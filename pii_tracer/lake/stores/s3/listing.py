@@ -21,7 +21,7 @@ from pii_tracer.lake.aws_errors import error_code
 
 Page = Mapping[str, Any]
 
-_NO_MARKER = "the server says that the list goes on, and does not say where"
+_NO_MARKER = "the server reports that the list continues, but does not report where"
 _CIRCLE = "the server repeats a page of the list, whatever page is asked for"
 
 

@@ -11,7 +11,7 @@ from pii_tracer.lake.read_result import gap
 from pii_tracer.model.datasets import PLAIN
 from pii_tracer.model.gap_kinds import GapKind
 
-NO_SETTINGS = "the estate file does not say how S3 is reached (`s3`)"
+NO_SETTINGS = "the estate file has no settings for S3 (`s3`)"
 NOT_ASKED = "this command does not look into it"
 
 
@@ -68,5 +68,5 @@ def gap_of(place: RemotePlace) -> InventoryGap:
     one = is_nameless(place) or len(place.tables) == 1
     reason = f"{what(place)} in S3 and {'is' if one else 'are'} not erased: {place.untreated}"
     if place.unlisted and place.unlisted != place.untreated:
-        reason += f"; it was not looked into: {place.unlisted}"
+        reason += f"; the place was not searched: {place.unlisted}"
     return gap(place.dataset, GapKind.REMOTE_TABLE, reason, str(place.location))

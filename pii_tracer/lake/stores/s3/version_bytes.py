@@ -32,7 +32,7 @@ def fetch(client: S3Client, bucket: str, version: ObjectVersion) -> tuple[memory
         answer = client.get_object(Bucket=bucket, Key=version.key, VersionId=version.version_id)
         with closing(answer["Body"]) as body:  # as a context manager it would give the stream that checks no length
             if answer["ETag"].strip('"') != version.etag:  # only `null` versions can be written over
-                raise EstateError("another object is there than was listed", where=version.version_id)
+                raise EstateError("the object differs from the listed object", where=version.version_id)
             data = (
                 in_unnamed_file(body.iter_chunks(_CHUNK))
                 if answer["ContentLength"] > IN_MEMORY
@@ -42,7 +42,8 @@ def fetch(client: S3Client, bucket: str, version: ObjectVersion) -> tuple[memory
         raise EstateError(_told(error_code(error), version), where=version.version_id) from None
     except OSError as error:  # the disk is full
         raise EstateError(
-            f"no temporary copy of it can be made: {error.strerror or type(error).__name__}", where=version.version_id
+            f"a temporary copy of it cannot be created: {error.strerror or type(error).__name__}",
+            where=version.version_id,
         ) from None
     return data, answer
 

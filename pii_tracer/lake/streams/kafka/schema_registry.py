@@ -70,7 +70,7 @@ class SchemaRegistry:
         except NoAnswer as error:
             if error.status == 404:
                 raise Undecodable("the registry does not know a schema id") from None
-            todo = f"set {AUTH}" if error.status in (401, 403) else "make it reachable, and see its log"
+            todo = f"set {AUTH}" if error.status in (401, 403) else "check the network, and the server's log"
             raise EstateError(f"the schema registry {error}", where=where, todo=todo) from None
         except Exception as error:  # JSON's, and fastavro's of many kinds
             raise EstateError(

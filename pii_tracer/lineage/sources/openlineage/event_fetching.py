@@ -134,9 +134,9 @@ def gather(sources: Sequence[Source], log: Path, now: str, say: Callable[[str], 
         except Unreachable as error:
             if before is None:
                 raise LineageError(
-                    f"{source.name} was never read and cannot be: {error}",
+                    f"{source.name} was never read, and cannot be read now: {error}",
                     where="the estate file, `lineage`",
-                    todo="start it, correct its address, or take it out of the estate file",
+                    todo="start the source, correct its address, or remove it from the estate file",
                 ) from None
             gaps.append(_gap(LineageGapKind.SOURCE_UNREACHABLE, f"{source.name} cannot be read: {error}", before))
         gaps += _told(state[source.name])
@@ -171,10 +171,10 @@ def _batches(events: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]
 
 def _told(fetched: Fetched) -> Iterator[LineageGap]:
     for reject in fetched.rejects:
-        reason = f"{fetched.source} holds something that is not an event: {reject.reason}"
+        reason = f"{fetched.source} contains an entry that is not an event: {reject.reason}"
         yield LineageGap(
             dataset=None, kind=LineageGapKind.UNREADABLE_EVENT, reason=reason, evidence=reject.where,
-            closes="correct what sends it",
+            closes="correct the sender of these events",
         )  # fmt: skip
     if fetched.more_rejects:
         yield _gap(
@@ -189,9 +189,9 @@ def _told(fetched: Fetched) -> Iterator[LineageGap]:
 def _gap(kind: LineageGapKind, reason: str, fetched: Fetched) -> LineageGap:
     evidence = f"{fetched.source}, read last at {fetched.at}"
     closes = (
-        "read it before it is gone, or give the jobs' SQL"
+        "read the source before its retention ends, or add the SQL of the jobs"
         if kind is LineageGapKind.LOST_EVENTS
-        else "harvest when it is there"
+        else "run `pii-tracer harvest` when the source is available"
     )
     return LineageGap(dataset=None, kind=kind, reason=reason, evidence=evidence, closes=closes)
 
@@ -203,7 +203,7 @@ def _load(file: Path) -> State:
         return State()
     except (OSError, ValidationError):
         raise LineageError(
-            "what was fetched before cannot be read",
+            "the stored events of this source cannot be read",
             where=str(file),
             todo="restore the file, or remove it to read from the start",
         ) from None

@@ -59,7 +59,7 @@ class EventLog:
             raise LineageError(
                 f"the event log cannot be written ({type(error).__name__})",
                 where=str(self._folder),
-                todo="make room, or correct the folder's permissions",
+                todo="free disk space, or correct the folder's permissions",
             ) from None
         return Added(len(fresh), len(lines) - len(fresh), repaired)
 

@@ -378,7 +378,7 @@ def _member(source: Mapping[str, Any], target: Id, draft: Draft, wrong: Wrong) -
     if origin is not None:
         found = {subtype or Subtype.FILTER for subtype, _, _ in _changes(source, wrong)} or {Subtype.FILTER}
         if Subtype.IDENTITY in found:
-            wrong("a column's values go into the dataset, and the event does not say into which column")
+            wrong("a column's values are copied into the dataset, but the event does not show into which column")
         draft.members |= {(origin, target, subtype) for subtype in found}
 
 

@@ -88,7 +88,7 @@ def read_events(
             for number, event in objects_of(place, gaps):
                 reason = reader.take(event)
                 if reason:
-                    gaps.add(number, reason, "correct what sends it, or leave it out")
+                    gaps.add(number, reason, "correct the sender of these events, or leave it out")
                     continue
                 events.read += 1
                 if events.read % _EVERY == 0:
@@ -235,7 +235,7 @@ class _Reader:
         place = a_text(before.get("namespace"), "previousIdentifier.namespace", wrong) or dataset.id[0]
         previous: Id | None = (place, name) if name else None
         if change == "RENAME" and previous is None:
-            wrong("it was renamed, and the event does not say from what")
+            wrong("it was renamed, but the event does not show the old name")
         previous = previous if previous != dataset.id else None
         key = dataset.id, "RENAME" if previous is not None else change, previous
         self.changes[key] = max(self.changes.get(key, 0), at)

@@ -62,7 +62,7 @@ class Receiver:
     def __init__(self, host: str, port: int, log: EventLog, key: str | None = None) -> None:
         if key is None and not _loopback(host):
             raise UsageError(
-                f"{host} can be reached from outside, and anybody could add lineage there",
+                f"{host} can be reached from other machines, and anybody could add lineage there",
                 todo="set PII_TRACER_RECEIVE_KEY, or listen on 127.0.0.1",
             )
         self.received = Received()
@@ -78,7 +78,7 @@ class Receiver:
         except OSError as error:
             raise UsageError(
                 f"cannot listen on {host}:{port} ({error.strerror or type(error).__name__})",
-                todo="name another address with --listen",
+                todo="give a different address with --listen",
             ) from None
 
     @property

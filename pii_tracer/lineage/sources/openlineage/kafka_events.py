@@ -66,6 +66,6 @@ class KafkaSource:
             read = done.get(number, 0)
             if low > read:
                 reading.lost.append(
-                    f"{self.name}: offsets {read} to {low - 1} of partition {number} were gone before they were read"
+                    f"{self.name}: offsets {read} to {low - 1} of partition {number} expired before they were read"
                 )
         return partitions

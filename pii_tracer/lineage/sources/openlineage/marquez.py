@@ -64,7 +64,7 @@ class MarquezSource:
             raise Unreachable(f"it {error}") from None
         events = content.get("events") if isinstance(content, dict) else None
         if not isinstance(events, list):
-            raise Unreachable("its answer holds no list of events")
+            raise Unreachable("its answer contains no list of events")
         return events
 
 

@@ -25,7 +25,7 @@ _MAY = {
     Ended.COMPLETE: "wrote it",
     Ended.FAILED: "may have written it (the run failed)",
     Ended.OPEN: "may have written it (no event says that the run ended)",
-    Ended.DECLARED: "is said to write it",
+    Ended.DECLARED: "wrote it, according to an event",
 }
 
 
@@ -103,8 +103,8 @@ def _renamed(old: DatasetId, new: DatasetId, ledger: Ledger) -> None:
             ledger.edge(target, source, Subtype.IDENTITY, False, proof)
     ledger.job(RENAME, None, frozenset({old}), new, proof)
     if not columns:
-        reason = f"{old} was renamed to it, and the columns of neither are known"
-        ledger.gap(new, LineageGapKind.NO_COLUMNS, reason, proof, "give the columns of the table in a catalog")
+        reason = f"{old} was renamed to it, but the columns of both are unknown"
+        ledger.gap(new, LineageGapKind.NO_COLUMNS, reason, proof, "add the columns of the table to a catalog")
 
 
 def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
@@ -118,13 +118,13 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
         if unwritten or (run.unread and not run.outputs and not mended.whole(run)):
             _not_read(run, sorted(unwritten), ledger)
         for dataset, reason in run.wrong:
-            text = f"an event of {run.proof.job or 'a dataset'} is not as the specification says: {reason}"
+            text = f"an event of {run.proof.job or 'a dataset'} does not follow the specification: {reason}"
             ledger.gap(
                 dataset,
                 LineageGapKind.MALFORMED_EVENT,
                 text,
                 run.proof,
-                "correct what sends it, then harvest again",
+                "correct the sender of these events, then harvest again",
             )
         if run.inputs and not run.outputs:
             if not _is_test(run) and not mended(run) and not _known(run, siblings[run.proof.job]):
@@ -195,13 +195,13 @@ def _is_test(run: Run) -> bool:
 
 def _no_outputs(run: Run, ledger: Ledger) -> None:
     names = ", ".join(str(d) for d in sorted(run.inputs))
-    reason = f"job {run.proof.job} read {names} and its events name no output{_code(run)}"
+    reason = f"job {run.proof.job} read {names}, but its events name no output{_code(run)}"
     ledger.gap(None, LineageGapKind.NO_OUTPUTS, reason, run.proof, f"give {_SQL}")
 
 
 def _no_columns(run: Run, output: DatasetId, missing: list[DatasetId], ledger: Ledger) -> None:
     names = ", ".join(map(str, missing))
-    reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, and no event names the columns{_code(run)}"
+    reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, but no event names the columns{_code(run)}"
     ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
 
 
@@ -209,7 +209,7 @@ def _left_out(run: Run, output: DatasetId, found: LeftOut, ledger: Ledger) -> No
     """Columns of which nothing is told, although others are: their producer did not see through."""
     which = "that may be its columns under other names" if found.renamed else "that both have"
     reason = (
-        f"job {run.proof.job} {_MAY[run.ended]} from {found.source}, and its events leave out columns {which}: "
+        f"job {run.proof.job} {_MAY[run.ended]} from {found.source}, but its events leave out columns {which}: "
         f"{', '.join(found.columns)}"
     )
     ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
@@ -217,14 +217,14 @@ def _left_out(run: Run, output: DatasetId, found: LeftOut, ledger: Ledger) -> No
 
 def _not_read(run: Run, outputs: Collection[DatasetId], ledger: Ledger) -> None:
     what = " and ".join(run.unread)
-    reason = f"the events of job {run.proof.job} say that {what} could not be read where they are made{_code(run)}"
+    reason = f"the events of job {run.proof.job} report that the sender could not read {what}{_code(run)}"
     for output in outputs or (None,):
         ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
 
 
 def _no_inputs(run: Run, output: DatasetId, ledger: Ledger) -> None:
-    reason = f"job {run.proof.job} {_MAY[run.ended]}, and no event names its inputs{_code(run)}"
-    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}, or name its inputs")
+    reason = f"job {run.proof.job} {_MAY[run.ended]}, but no event names its inputs{_code(run)}"
+    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"add {_SQL}, or declare its inputs")
 
 
 def _code(run: Run) -> str:

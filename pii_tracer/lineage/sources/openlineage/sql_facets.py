@@ -60,9 +60,9 @@ def _doubt_quotes(run: Run, dialect: str, ledger: Ledger) -> None:
             f"the SQL of job {run.proof.job} has names of its tables in double quotes, which mean texts in "
             f"{named or dialect}, {why}"
         )
-        closes = "let what sends the events name the dialect, or name it in the estate file"
+        closes = "let the sender of the events report the dialect, or set it in the estate file"
         if named:
-            closes = "write the names without double quotes or in backticks, or give the columns in the events"
+            closes = "write the names without double quotes or in backticks, or add the columns to the events"
         for output in sorted(run.outputs - run.told) if run.outputs else (None,):
             ledger.gap(output, LineageGapKind.UNKNOWN_DIALECT, reason, run.proof, closes)
 
@@ -125,6 +125,6 @@ class _Reader:
             return known_dialect(named) if named else self.dialect
         except LineageError as error:
             self.ledger.gap(
-                None, LineageGapKind.UNKNOWN_DIALECT, error.what, proof, "name the dialect in the estate file"
+                None, LineageGapKind.UNKNOWN_DIALECT, error.what, proof, "set the dialect in the estate file"
             )
             return self.dialect

@@ -53,7 +53,10 @@ def _several_places(events: Events) -> Iterator[LineageGap]:
             yield LineageGap(
                 dataset=other,
                 kind=LineageGapKind.UNRESOLVED_NAME,
-                reason=f"symlinks call both {first} and {other} {table}, and nothing shows whether these are one table",
+                reason=(
+                    f"symlinks call both {first} and {other} {table}, but nothing shows whether these are the same "
+                    "table"
+                ),
                 evidence=f"symlinks of {table}",
                 closes="let the sender of the events report a move by a lifecycleStateChange facet (RENAME), or one"
                 " place",
@@ -65,10 +68,12 @@ def _could_be(one: DatasetId, other: DatasetId) -> LineageGap:
     return LineageGap(
         dataset=other,
         kind=LineageGapKind.UNRESOLVED_NAME,
-        reason=f"{one} and {other} could be one dataset, and nothing shows whether they are",
+        reason=f"{one} and {other} may be the same dataset, but nothing shows it",
         evidence=f"names in events: {one}, {other}",
-        closes="let what sends the events name it as its catalog does; or, if they are one, write under `lineage` of"
-        f" the estate file: {_joining(other, one)}",
+        closes=(
+            "let the sender of the events use the name in the catalog. Or, if both are the same dataset, write under "
+            f"`lineage` of the estate file: {_joining(other, one)}"
+        ),
         same_as=one,
     )
 
@@ -107,9 +112,14 @@ def _gap(run: Run, dataset: DatasetId, name: str, table: DatasetId) -> LineageGa
     return LineageGap(
         dataset=dataset,
         kind=LineageGapKind.UNRESOLVED_NAME,
-        reason=f"events read {dataset}, which is called {name} as {table} is, and nothing shows whether these are one",
+        reason=(
+            f"events read {dataset}, which is also called {name}, like {table}, but nothing shows whether these are "
+            "the same table"
+        ),
         evidence=run.proof.first[1],
-        closes="let the sender of the events give the table's place by a symlinks facet, or name the table by its"
-        " place",
+        closes=(
+            "let the sender of the events give the table's place by a symlinks facet, or use the table's place as "
+            "its name"
+        ),
         same_as=table,
     )

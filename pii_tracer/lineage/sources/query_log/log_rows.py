@@ -70,7 +70,7 @@ class LogRows:
                         number += 1
                         yield number, row
         except (OSError, pa.ArrowException) as error:
-            self._gaps.add(number + 1, f"the file breaks off ({type(error).__name__})")
+            self._gaps.add(number + 1, f"the file ends too early ({type(error).__name__})")
 
     def _row(self, row: Mapping[str, Any], number: int) -> Row | None:
         log = self._log
@@ -80,7 +80,7 @@ class LogRows:
         text = row.get(log.sql)
         if not isinstance(text, str) or not text.strip():
             if log.sql in row:
-                self._gaps.add(number, "the row holds no SQL text", "correct the log, or leave the row out")
+                self._gaps.add(number, "the row contains no SQL text", "correct the log, or leave the row out")
             return None
         at = moment(row.get(log.time)) if log.time else 0
         database = row.get(log.database) if log.database else ""

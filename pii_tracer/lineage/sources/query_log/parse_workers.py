@@ -32,7 +32,7 @@ _AT_ONCE = 50
 _AHEAD = 4
 """Lists for each process that may be done or under way before the first one of them is handed on."""
 _LENGTH = struct.Struct("<I")
-_DIED = "the process that parsed the text ended before it was done"
+_DIED = "the process that parsed the text ended too early"
 
 _Known = list[tuple[str, bool, list[tuple[str, str]]]]
 """Tables with their columns; whether nobody knows the order of these."""
@@ -95,7 +95,7 @@ class _Worker:
             self.stop()
             raise LineageError(
                 "a process that parses query logs could not be started",
-                todo="make sure that this Python can start others, or harvest with --workers 1",
+                todo="check that this Python can start processes, or run `pii-tracer harvest --workers 1`",
             )
 
     @property

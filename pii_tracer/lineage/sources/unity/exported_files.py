@@ -39,9 +39,10 @@ def export_files(place: Path) -> list[Path]:
     """
     if place.is_dir() and any(one.is_table(place) for one in table_formats()):
         raise LineageError(
-            "an export of lineage is a table with a history, whose files are more than its rows",
+            "an export of lineage must not be a table with a history, because its files contain more than its "
+            "current rows",
             where=str(place),
-            todo="write the export as plain Parquet, JSON or CSV files, and name these under `lineage.unity`",
+            todo="write the export as plain Parquet, JSON or CSV files, and list these files under `lineage.unity`",
         )
     return [f for f in files_of(place) if not place.is_dir() or f.name.lower().endswith(_SUFFIXES)]
 
@@ -82,7 +83,7 @@ def _parquet(file: Path, gaps: Gaps, of_columns: bool) -> Iterator[tuple[int, Ma
                     number += 1
                     yield number, row
     except (OSError, pa.ArrowException) as error:
-        gaps.add(number + 1, f"the file breaks off ({type(error).__name__})")
+        gaps.add(number + 1, f"the file ends too early ({type(error).__name__})")
 
 
 def _csv(file: Path, gaps: Gaps, of_columns: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -98,7 +99,7 @@ def _csv(file: Path, gaps: Gaps, of_columns: bool) -> Iterator[tuple[int, Mappin
             if not _whole(header, gaps, of_columns):
                 return
         elif len(values) != len(header):
-            gaps.add(number, "the line has another number of values than the header")
+            gaps.add(number, "the number of values of a line differs from the header")
         else:
             named = dict(zip(header, values, strict=True))
             yield number, {key: "" if text == _NULL and key not in OF_COLUMNS else text for key, text in named.items()}
@@ -113,5 +114,5 @@ def _whole(there: list[str], gaps: Gaps, of_columns: bool) -> bool:
     missing = [column for column in _needed(of_columns) if column not in there]
     if missing:
         table = COLUMNS if of_columns else TABLES
-        gaps.add(1, f"the file has no column {', '.join(missing)}", f"export {table} with every column of it")
+        gaps.add(1, f"the file has no column {', '.join(missing)}", f"export {table} with all its columns")
     return not missing

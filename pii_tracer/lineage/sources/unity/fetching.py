@@ -41,7 +41,7 @@ from pii_tracer.model.errors import LineageError
 from pii_tracer.model.gap_kinds import LineageGapKind
 
 _GRANT = "USE CATALOG on `system`, USE SCHEMA on `system.access`, and SELECT on its tables {}, and enable this schema"
-_CLOSES = "harvest when it is there"
+_CLOSES = "run `pii-tracer harvest` when the source is available"
 _YEAR_9999 = 253_370_764_800_000_000
 _DIGITS = 20
 
@@ -108,9 +108,9 @@ def fetch_unity(
         catalog = catalogs.get(source.catalog)
         if catalog is None or catalog.type != CatalogType.UNITY:
             raise LineageError(
-                f"`lineage.unity` names {source.catalog}, which is no catalog of the type `unity`",
+                f"`lineage.unity` names {source.catalog}, which is not a catalog of the type `unity`",
                 where="the estate file, `lineage`",
-                todo="name a catalog of that type, or export the system tables and name the files",
+                todo="use a catalog of that type, or export the system tables and list the files",
             )
         say(f"reading {name}")
         mark = sha256(f"{source.catalog}\n{workspace(catalog)}".encode()).hexdigest()
@@ -124,7 +124,7 @@ def fetch_unity(
         except UnityRefusal as error:
             if before is None:
                 raise LineageError(
-                    f"{name} was never read and cannot be: {error.what}", where="the estate file, `lineage`",
+                    f"{name} was never read, and cannot be read now: {error.what}", where="the estate file, `lineage`",
                     todo=error.todo,
                 ) from None  # fmt: skip
             kept = before
@@ -161,7 +161,7 @@ def _flow(row: Row, name: str) -> tuple[Flow, Seen]:
     times = [int(value) if len(value) < _DIGITS and value.isdecimal() else -1 for value in told[-3:]]
     first, last, rows = times
     if rows < 1 or not (_is_time(first) and first <= last and _is_time(last)):
-        raise UnityRefusal("the Databricks workspace gives a row without a time", name, "look at the workspace")
+        raise UnityRefusal("the Databricks workspace sent a row without a time", name, "check the workspace")
     return flow_of(told[:-3]), Seen(first, last, rows)
 
 
@@ -173,7 +173,7 @@ def _joined(before: Kept, flows: Flows, now: str) -> Kept:
         if not since:
             continue
         if read and since > read:
-            gone = f"{table} has no rows between {iso(read)} and {iso(since)}: they were gone before they were read"
+            gone = f"{table} has no rows between {iso(read)} and {iso(since)}: they expired before they were read"
             lost = (*lost, gone)
         at[table] = now
     old = dict(before.flows)
@@ -186,7 +186,7 @@ def _gone(kept: Kept, flows: Flows) -> Iterator[str]:
     """Tables that had rows before, and have none now. Those that came since may be gone, or the account sees none."""
     for table, at in sorted(kept.at.items()):
         if not flows.of(table).since:
-            yield f"{table} had rows when it was read at {at}, and has none now"
+            yield f"{table} had rows when it was read at {at}, but has none now"
 
 
 def _longer(old: Seen | None, new: Seen) -> Seen:
@@ -195,7 +195,7 @@ def _longer(old: Seen | None, new: Seen) -> Seen:
 
 def _gap(kind: LineageGapKind, reason: str, name: str, kept: Kept) -> LineageGap:
     evidence = f"{name}, read last at {max(kept.at.values(), default='a time without rows')}"
-    closes = _CLOSES if kind is LineageGapKind.SOURCE_UNREACHABLE else "give the SQL of the jobs of that time"
+    closes = _CLOSES if kind is LineageGapKind.SOURCE_UNREACHABLE else "add the SQL of the jobs of that time"
     return LineageGap(dataset=None, kind=kind, reason=reason, evidence=evidence, closes=closes)
 
 
@@ -208,7 +208,7 @@ def _load(file: Path, mark: str) -> Kept | None:
         kept = None
     if kept is None or kept.source != mark:
         raise LineageError(
-            "lineage that was fetched before cannot be read",
+            "the stored lineage of this source cannot be read",
             where=str(file),
             todo="restore the file, or remove it to read what the workspace still has",
         )

@@ -103,7 +103,7 @@ class Flows:
             gaps.add(number, "the row names neither a source nor a target", "export every column of the table")
             return
         if of_columns and not any(told[8:]):
-            gaps.add(number, "the row names no column", f"export {COLUMNS} with every column of it")
+            gaps.add(number, "the row names no column", f"export {COLUMNS} with all its columns")
             return
         at = moment(row.get(TIME))
         if not at:

@@ -83,28 +83,28 @@ class Places:
         for name, named, place in sorted(self._moved):
             yield self._gap(
                 place,
-                f"rows of lineage call it {name}, which a catalog says is {named}: the table was created again"
-                " elsewhere, or these are two",
-                f"erase what is at the former place of {name}, or join the two names by `same` under `lineage`",
+                f"rows of lineage use the name {name}, which is {named} in a catalog: the table was recreated in a "
+                "different place, or these are two tables",
+                f"erase the data at the former place of {name}, or join the two names by `same` under `lineage`",
                 named,
             )
         for outside in sorted(self._outside):
             yield self._gap(
                 outside,
-                "rows of lineage name a path of a workspace, and not the place of its files in a store",
-                "join it with that place by `same` under `lineage`",
+                "rows of lineage have a path of a workspace instead of the place of its files in a store",
+                "join the path with that place by `same` under `lineage`",
             )
         for unnamed in sorted(self._unnamed):
             yield self._gap(
                 unnamed,
                 f"no catalog of the type `unity` lists the table {unnamed.name}, and no row of lineage names its path",
-                "declare its catalog in the estate file, and let the account see the table",
+                "declare the table's catalog in the estate file, and let the account see the table",
             )
         for name, named in sorted(self._unsure):
             yield self._gap(
                 DatasetId(namespace=UNRESOLVED, name=name),
-                f"rows of lineage name {name} without a path. It is {named} in one catalog of the estate file, and"
-                " nothing shows which metastore the rows are from",
+                f"rows of lineage name {name} without a path. It is {named} in one catalog of the estate file, but "
+                "nothing shows from which metastore the rows are",
                 "read the rows from the workspace (`catalog` and `warehouse`), or export them with paths",
             )
 

@@ -34,7 +34,7 @@ def unrecorded(frames: Sequence[Frame], created: Mapping[str, int], ledger: Ledg
         if not frame.since:
             yield _gap(
                 None,
-                f"{frame.source} has no row at all of `{TABLES}` with a time",
+                f"{frame.source} has no row of `{TABLES}` with a time",
                 frame.source,
                 "enable the schema `system.access`, or let the account see its rows",
             )
@@ -51,13 +51,13 @@ def unrecorded(frames: Sequence[Frame], created: Mapping[str, int], ledger: Ledg
         dataset = ledger.identities.aliases.get(plain_name(name))
         if dataset is None or not at or since <= at <= until:
             continue
-        when = f"begins at {iso(since)}: nothing shows what was written into it before"
+        when = f"begins at {iso(since)}: earlier writes are not known"
         if at > until:
-            when = f"ends at {iso(until)}: nothing shows what was written into it since"
+            when = f"ends at {iso(until)}: later writes are not known"
         yield _gap(dataset, f"the table is from {iso(at)}, and the lineage of {names} {when}", names)
 
 
 def _gap(
-    dataset: DatasetId | None, reason: str, evidence: str, closes: str = "give the SQL of the jobs of that time"
+    dataset: DatasetId | None, reason: str, evidence: str, closes: str = "add the SQL of the jobs of that time"
 ) -> LineageGap:
     return LineageGap(dataset=dataset, kind=LineageGapKind.LOST_EVENTS, reason=reason, evidence=evidence, closes=closes)

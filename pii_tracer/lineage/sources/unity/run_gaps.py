@@ -17,7 +17,7 @@ from pii_tracer.lineage.sources.unity.runs import Noted
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.gap_kinds import LineageGapKind
 
-_SQL = "give the job's SQL, and name the job under `told_elsewhere` of `lineage.unity`"
+_SQL = "add the job's SQL, and list the job under `told_elsewhere` of `lineage.unity`"
 
 
 def tell_noted(noted: Iterable[Noted], ledger: Ledger, mended: Mended) -> None:
@@ -29,7 +29,7 @@ def tell_noted(noted: Iterable[Noted], ledger: Ledger, mended: Mended) -> None:
         for output in one.run.outputs:
             _written(one, output, ledger)
         if not one.run.outputs and not (one.by_word and mended(one.run)):
-            reason = f"job {one.run.proof.job} read {_listed(one.run.inputs)} and no row names where it went"
+            reason = f"job {one.run.proof.job} read {_listed(one.run.inputs)}, but no row names a target"
             ledger.gap(None, LineageGapKind.NO_OUTPUTS, f"{reason}{_code(one)}", one.run.proof, _SQL)
 
 
@@ -55,7 +55,7 @@ def _written(one: Noted, output: DatasetId, ledger: Ledger) -> None:
 
 
 def _gap(one: Noted, output: DatasetId, what: str, ledger: Ledger) -> None:
-    reason = f"job {one.run.proof.job} wrote it, and {what}{_code(one)}"
+    reason = f"job {one.run.proof.job} wrote it, but {what}{_code(one)}"
     ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, one.run.proof, _SQL)
 
 

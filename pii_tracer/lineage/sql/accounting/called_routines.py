@@ -112,7 +112,7 @@ def calls_of(text: str, dialect: str, own: Collection[str] = (), *, declared: bo
     """
     plain = _QUOTED.sub(lambda found: re.sub(r"\W", "_", found[1]), _TEXTS.sub(" ", text))
     if _CALLS.search(plain):
-        return "a routine that is called is not followed"
+        return "lineage does not follow a called routine"
     if not may_write(dialect):
         return None
     if declared:
@@ -140,4 +140,4 @@ def _is_known(name: str, dialect: str) -> bool:
 
 
 def _unknown(name: str) -> str:
-    return f"what the function {name.lower()} reads or writes is not known"
+    return f"the reads and writes of the function {name.lower()} are not known"

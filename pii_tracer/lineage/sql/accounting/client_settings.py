@@ -107,7 +107,7 @@ def _shown_code(found: re.Match[str]) -> str:
     return " " * (found.start("code") - found.start()) + found["code"] + "  "
 
 
-_FILLED_IN = "a variable of the client is a name, which is filled in later"
+_FILLED_IN = "a name contains a variable of the client, which is replaced later"
 
 
 def read_otherwise(
@@ -117,11 +117,14 @@ def read_otherwise(
     dialect = _DIALECTS.get(dialect, dialect)
     changed = next(_changes(sql, dialect), None)
     if changed is not None and _MEANT.search(sql, changed):
-        return "a setting of the session says what quotes and backslashes mean: lineage reads them as without it"
+        return (
+            "a setting of the session changes the meaning of quotes and backslashes, but lineage uses the default "
+            "meaning"
+        )
     if dialect == "postgres" and ':"' in sql and any(found["name"] for found in _VARIABLE.finditer(sql)):
         return _FILLED_IN
     if dialect == "postgres" and "temp" in sql.lower() and _outlived(statements, given):
-        return "a temporary table goes before its name is used again: which table that means is not known"
+        return "a temporary table is dropped before its name is used again, so the table of that name is not known"
     return None
 
 

@@ -71,19 +71,19 @@ def reads_elsewhere(part: exp.Expr, names: Names, namespaces: Collection[int] = 
     """Why a function or variable may bring in what the statement does not show. namespaces: as of `Findings`."""
     if isinstance(part, exp.Parameter):
         if not only_decides(part) and not isinstance(part.parent, exp.DeclareItem | exp.Table):
-            yield f"what the variable {part.name or 'of this statement'} holds is not known"
+            yield f"the value of the variable {part.name or 'of this statement'} is not known"
         return
     name = (part.name if isinstance(part, exp.Anonymous) else part.sql_name()).lower()  # type: ignore[attr-defined]
     if _is_outward(name, part, namespaces):
-        yield f"what the function {name} reads or writes is not known"
+        yield f"the reads and writes of the function {name} are not known"
     for text in part.iter_expressions():
         text = text.expression if isinstance(text, exp.Kwarg | exp.PropertyEQ) else text
         if not isinstance(text, exp.Literal | exp.RawString | exp.Heredoc | exp.National) or text.is_number:
             continue
         if _QUERY.search(text.name):
-            yield f"the function {name} is given a statement as a text: not followed"
+            yield f"the function {name} gets a statement as a text, which lineage does not follow"
         elif isinstance(part, exp.Anonymous) and names.columns(names.of_text(text.name or "''")):
-            yield f"the function {name} is given the name of a table as a text: not followed"
+            yield f"the function {name} gets the name of a table as a text, which lineage does not follow"
 
 
 def _is_outward(name: str, part: exp.Expr, namespaces: Collection[int]) -> bool:
@@ -128,14 +128,22 @@ def stored_elsewhere(part: exp.Expression) -> str | None:
     if isinstance(part, exp.EngineProperty):
         engine = part.this.name if isinstance(part.this, exp.Expression) else str(part.this)
         own = any(engine.lower() == name.lower() for one in table_formats() for name in one.table_engines)
-        return "" if own or _ENGINES.fullmatch(engine) else f"the engine {engine} may have its rows elsewhere"
+        return (
+            ""
+            if own or _ENGINES.fullmatch(engine)
+            else (f"the engine {engine} may store its rows in a different place")
+        )
     if isinstance(part, exp.StorageHandlerProperty):
         formats = (one.name.value for one in table_formats() if one.keeps_history)
         own = any(name in part.name.lower() for name in (*formats, "paimon"))
-        return "" if own else "a table with a storage handler may have its rows elsewhere"
+        return "" if own else "a table with a storage handler may store its rows in a different place"
     if isinstance(part, exp.FileFormatProperty):
         text = part.this.sql() if isinstance(part.this, exp.Expression) else ""
-        return "" if not text or _FORMATS.search(text) else f"a table of the format {text} may have its rows elsewhere"
+        return (
+            ""
+            if not text or _FORMATS.search(text)
+            else (f"a table of the format {text} may store its rows in a different place")
+        )
     if isinstance(part, exp.OptionsProperty):
         told = (stored_elsewhere(option) for option in part.expressions)
         return next((why for why in told if why), "")
@@ -154,7 +162,7 @@ def _option(part: exp.Expression) -> str:
     if part.name.lower() in PLACES and isinstance(value, exp.Literal):
         return ""  # `created` tells of it
     if part.name.upper() == "LEDGER" and part.text("value").upper() == "ON":
-        return "a ledger table keeps every old version of its rows in another table: not followed"
+        return "a ledger table keeps every old version of its rows in a second table, which lineage does not follow"
     if place or _ELSEWHERE_KEYS.fullmatch(part.name):
-        return f"the option {part.name} says where rows are: not followed"
+        return f"the option {part.name} sets the place of rows, which lineage does not follow"
     return ""

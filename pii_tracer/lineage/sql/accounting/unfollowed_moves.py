@@ -30,7 +30,7 @@ _MOVES: Mapping[str, str] = {
     "a log keeps columns of the rows that change": rf"{_MADE}MATERIALIZED VIEW LOG\b",
     "a model is made of rows": rf"{_MADE}(?:TEMP )?MODEL\b|EXPORT MODEL\b",
     "an index service keeps copies of rows": rf"{_MADE}(?:CORTEX SEARCH SERVICE|SEARCH INDEX|VECTOR INDEX)\b",
-    "what the task runs is not known": r"EXECUTE TASK\b",
+    "the statement of the task is not known": r"EXECUTE TASK\b",
     "values go through a variable or cursor of a procedure": r"(?:DECLARE .*\bCURSOR\b|FETCH\b|SET (?:@?\w+"
     r"|VARIABLE .*) = .*\b(?:SELECT|CURSOR)\b|SET .*\( SELECT\b"
     r"|(?:SELECT|WITH) .*\b(?:BULK COLLECT INTO|INTO @\w+|INTO : ?\w+)|LET \w+ (?:CURSOR|RESULTSET)\b)",
@@ -53,6 +53,6 @@ def reason_of(text: str, otherwise: str) -> str:
     words = words_of(text)
     run = _RUN.match(text)
     if run is not None:
-        return f"what the procedure or prepared statement {run['name']} reads and writes is not known"
+        return f"the reads and writes of the procedure or prepared statement {run['name']} are not known"
     what = next((what for what, form in _KNOWN.items() if form.match(words)), None)
-    return naming(otherwise if what is None else f"{what}: not followed", text)
+    return naming(otherwise if what is None else f"{what}, which lineage does not follow", text)

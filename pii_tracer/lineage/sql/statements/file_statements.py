@@ -24,7 +24,7 @@ def copied(query: Query, node: exp.Copy) -> Draft:
     if any(p.name.upper() == "INCLUDE_METADATA" for p in node.args.get("params") or ()):
         query.findings.doubt("columns that COPY fills from facts about the files are not followed")
     if any(p.name.upper() in ("MANIFEST", "SSH") for p in node.args.get("params") or ()):
-        query.findings.doubt("the files that COPY loads are listed in another file")
+        query.findings.doubt("the files that COPY loads are listed in a separate file")
     if any(p.name.upper() == "BY_POSITION" for p in node.args.get("params") or ()):  # MySQL's LOAD DATA
         query.findings.doubt("the columns of files that are loaded by position are not followed")
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
@@ -59,7 +59,7 @@ def _by_name(query: Query, node: exp.Copy) -> bool:
     form = next((n for n, word in enumerate(words) if word in ("json", "avro")), None)
     if form is not None and query.dialect == "redshift":
         if words[form + 1 : form + 2] not in ([], ["auto"], ["auto ignorecase"]):
-            query.findings.doubt("a file says which fields COPY takes for which columns: not followed")
+            query.findings.doubt("a file maps fields to columns for COPY, which lineage does not follow")
         return True
     return query.dialect in ("spark", "databricks") or given.get("MATCH_BY_COLUMN_NAME", "none") != "none"
 
@@ -98,7 +98,7 @@ def exported(query: Query, node: exp.Export) -> Draft:
     value = uri.args.get("value") if uri is not None else None
     relation = query.relation(node.this)
     if not isinstance(value, exp.Expression):
-        query.findings.doubt("EXPORT DATA does not say where it writes to")
+        query.findings.doubt("EXPORT DATA does not name its target")
         return drafted(query, Effect.REPLACE, BARE, relation, list(relation.fields))
     folder = value.name.rsplit("/", 1)[0] if "*" in value.name else value.name
     return drafted(query, Effect.REPLACE, path_table(folder.rstrip("/")), relation, list(relation.fields))

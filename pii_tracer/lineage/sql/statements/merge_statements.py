@@ -62,7 +62,9 @@ def _unknown(query: Query, target: str, source: Relation, pairs: list[tuple[str,
         return ()
     pairs[:] = [p for p in pairs if p[0] != "*"]
     for table in source.bases():
-        query.findings.doubt(f"the columns of {table} and of {target} are not known: give a schema")
+        query.findings.doubt(
+            f"the columns of {table} and of {target} are not known: add a schema to the lineage sources"
+        )
     return tuple(dict.fromkeys(source.bases()))
 
 
@@ -75,7 +77,7 @@ def _clause(
         if then.args.get("where") is not None:  # Oracle
             query.findings.note(query.field(then.args["where"].this, scope, ctes), Subtype.FILTER)
         if not then.expressions:
-            query.findings.doubt(f"which columns of {target} MERGE changes is not named")
+            query.findings.doubt(f"MERGE does not name the columns of {target} that it changes")
         every = next((e for e in then.expressions if isinstance(e, exp.Star)), None)
         if every is not None:
             return _all_columns(every, source, known, evolves=query.findings.evolves)

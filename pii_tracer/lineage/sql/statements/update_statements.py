@@ -85,7 +85,7 @@ def _behind(
         query.findings.doubt(f"columns are set under other names through {shown([table.name])}")
     if len(tables) != 1 or len(found) != len(pairs):
         query.findings.opaque = True
-        query.findings.doubt(f"which table is written to through {shown([table.name])} is not known")
+        query.findings.doubt(f"the table that the statement writes through {shown([table.name])} is not known")
         return query.names.of_text(table.name), pairs
     return tables.pop(), [(column, item) for _, column, item in found]
 

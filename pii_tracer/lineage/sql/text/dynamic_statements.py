@@ -60,8 +60,8 @@ class Dynamic:
     doubt: str | None = None
 
 
-_UNREAD = "a statement is put together at run time: not followed"
-_TO_VARIABLE = "values go through a variable or cursor of a procedure: not followed"
+_UNREAD = "a statement is built at run time, which lineage does not follow"
+_TO_VARIABLE = "values go through a variable or cursor of a procedure, which lineage does not follow"
 _FROM_VARIABLE = "values that are given to a text at run time are not followed"
 
 

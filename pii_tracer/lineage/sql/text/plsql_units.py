@@ -270,7 +270,7 @@ def meaning(text: str) -> Meaning | None:
     """
     plain = _TEXTS.sub(lambda found: " " * len(found[0]), text)
     if _RUN_LATER.match(plain):
-        return Meaning("", doubt="a statement is put together at run time: not followed")
+        return Meaning("", doubt="a statement is built at run time, which lineage does not follow")
     if _PIPED.match(plain):
         return Meaning("", doubt="rows that a function makes one by one are not followed")
     each = _FORALL.match(plain)

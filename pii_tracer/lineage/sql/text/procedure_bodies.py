@@ -76,7 +76,7 @@ _TRIED = frozenset({"TRY", "CATCH"})
 """What follows BEGIN and END: https://learn.microsoft.com/sql/t-sql/language-elements/try-catch-transact-sql."""
 _RUNS = re.compile(r"^\s*PERFORM\b", re.IGNORECASE)
 _UNTOLD_ROW = "a trigger changes rows of a table that is not named with it"
-VARIABLE = "values go through a variable or cursor of a procedure: not followed"
+VARIABLE = "values go through a variable or cursor of a procedure, which lineage does not follow"
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ def _cleaned(
     elif change is not None:
         yield Piece(change, part[0].line, None if change else _UNTOLD_ROW)
     elif _RUNS.match(text):
-        yield Piece("", part[0].line, "a routine that is called is not followed")
+        yield Piece("", part[0].line, "lineage does not follow a called routine")
     elif _QUIET.match(text) and not _TABLE_VARIABLE.match(text):
         if dialect in T_SQL and (later := _behind([t for t in part if t.start >= start], _MOVES)):
             yield from _cleaned(sql, later, dialect, rows)

@@ -36,7 +36,7 @@ def parts(data: memoryview) -> Iterator[Part]:
                 position = min(len(data), -(-end // _BLOCK) * _BLOCK)
                 yield Part("", (data[end:position],), own=True)
     except (tarfile.TarError, ValueError, OSError):
-        raise PackedError("a tar archive that cannot be read") from None
+        raise PackedError("an unreadable tar archive") from None
     rest = np.flatnonzero(np.frombuffer(data[position:], np.uint8)).tolist() if position < len(data) else []
     for first in rest[:1]:
         yield Part("", (data[position + first :],))

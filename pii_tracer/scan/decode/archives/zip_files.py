@@ -78,7 +78,7 @@ def _member(member: zipfile.ZipInfo, body: memoryview) -> Iterator[Part]:
     elif bytes(body[:6]).startswith(_MARKED.get(member.compress_type, b"\0no method")):
         yield Part(member.filename, (body,))
     else:
-        yield Part(member.filename, _refused("packed in a way that is not known"))
+        yield Part(member.filename, _refused("packed with an unknown method"))
 
 
 def _refused(reason: str) -> Iterator[bytes]:

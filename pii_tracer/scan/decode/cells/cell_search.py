@@ -134,7 +134,7 @@ def _search(
     if not explained and not fixed and (content := unmarked(value, CELL)) is not None:
         search_content(content, where, column, collector)
     elif not fixed and judged and is_opaque(value, explained):
-        collector.unread("bytes in a cell that look random: packed or encrypted in a way that is not known")
+        collector.unread("random-looking bytes in a cell, which may be compressed or encrypted with an unknown method")
 
 
 def _is_text(value: bytes) -> bool:

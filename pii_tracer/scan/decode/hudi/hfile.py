@@ -96,7 +96,7 @@ def _unpack(payload: bytes, size: int) -> bytes:
     except zlib.error:
         raise HFileError("HFile block with a compression other than NONE or GZ, or corrupt") from None
     if len(plain) != size:
-        raise HFileError("HFile block unpacks to another size than its header says")
+        raise HFileError("the unpacked size of an HFile block differs from its header")
     return plain
 
 

@@ -82,7 +82,7 @@ def _client(spark: SparkSession, name: str) -> tuple[NessieClient, str | None]:
 
 def _load(spark: SparkSession, table: str | None) -> Callable[[], DataFrame]:
     if table is None:
-        raise ScanError("a reference of the table has no name that SQL can write", todo="rename or delete it")
+        raise ScanError("SQL cannot write the name of a reference of the table", todo="rename or delete the reference")
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in table.split("."))
     return lambda: spark.read.table(quoted)
 

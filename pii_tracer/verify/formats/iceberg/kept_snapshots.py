@@ -40,7 +40,7 @@ class SnapshotNames:
             raise ScanError(
                 f"the metadata file of copy {copy.id} cannot be read: {type(error).__name__}",
                 where=copy.location,
-                todo="repair the table; without reading it nothing is proved",
+                todo="repair the table, because nothing is proved without its rows",
             ) from None
 
     def has(self, snapshot: int, copy: Copy) -> bool:

@@ -30,9 +30,9 @@ class IcebergReader(TableReader):
 def _states(spark: SparkSession, copy: Copy) -> Iterator[State]:
     if copy.table is None:
         raise ScanError(
-            f"the Iceberg copy {copy.id} has no table name to read it by",
+            f"the Iceberg copy {copy.id} has no table name",
             where=copy.location,
-            todo="declare the catalog it belongs to in the estate file",
+            todo="declare the catalog of this table in the estate file",
         )
     table = quoted_name(copy.table)
 

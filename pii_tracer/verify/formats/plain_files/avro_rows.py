@@ -59,7 +59,7 @@ def _schema(path: Path) -> Any:
     with path.open("rb") as stream:
         schema: Any = fastavro.reader(stream).writer_schema
     if not isinstance(schema, dict) or schema.get("type") != "record":
-        raise ScanError("an Avro file does not hold records", where=path.name, todo="rewrite the folder by its job")
+        raise ScanError("an Avro file contains no records", where=path.name, todo="let the folder's job rewrite it")
     return schema
 
 
@@ -87,9 +87,7 @@ def _kind(node: Any, named: dict[str, Any]) -> _Kind:
             "string": (t.StringType(), _maybe(str)),
         }
         if node not in plain:
-            raise ScanError(
-                "an Avro schema has a type that is not read", where=node, todo="check the file's rows by hand"
-            )
+            raise ScanError("an Avro schema has an unsupported type", where=node, todo="check the file's rows by hand")
         return plain[node]
     if "logicalType" in node:
         return t.StringType(), _text

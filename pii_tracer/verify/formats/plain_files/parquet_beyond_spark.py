@@ -166,7 +166,7 @@ def _leaf(kind: pa.DataType) -> _Kind:
     if is_.is_date(kind) or is_.is_decimal(kind) or kind in (pa.uint64(), pa.uuid()):
         return t.StringType(), kind, _maybe(str)
     raise ScanError(
-        "a Parquet file has an unsupported column type", where=str(kind), todo="rewrite the folder by its job"
+        "a Parquet file has an unsupported column type", where=str(kind), todo="let the folder's job rewrite it"
     )
 
 

@@ -87,6 +87,6 @@ def _not_seen(state: LakefsState) -> list[str]:
     if state.stray is not None:
         return []
     return [
-        f"{state.storage}: the storage below the repository cannot be listed from here, so what no known commit"
-        " names, and old versions of objects, were not looked at"
+        f"{state.storage}: this machine cannot list the storage below the repository. So unreferenced objects and old "
+        "versions were not searched"
     ]

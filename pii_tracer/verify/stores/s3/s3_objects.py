@@ -122,7 +122,7 @@ def verify_s3_table(copy: Copy, patterns: Patterns, folder: S3Folder, searchers:
     others = with_columns_made(copy.other_keys, root)
     seen = _seen(folder, patterns, searchers)
     if not seen.files and not seen.refused and not seen.marked:
-        seen.refused.append(f"{folder.place}: no object lies there; was the table moved?")
+        seen.refused.append(f"{folder.place}: the place contains no object; was the table moved?")
     files = seen.told(folder.place)
     kept = with_columns_made(copy.mask.kept if copy.mask else (), root)
     verdict = judge(copy, str(folder.place), files, others, kept)

@@ -240,7 +240,9 @@ def test_a_rebuild_by_insert_fills_the_columns_in_their_order(spark: SparkSessio
     assert placed.probe(DELTA_REBUILD, sql=job) is Progress.DONE
     placed.all(PURGE, VACUUM, CLEAN)
     assert residue(folder) == []
-    with pytest.raises(RunError, match="gives the columns"):  # a list of columns, or no INSERT: names do mean something
+    with pytest.raises(
+        RunError, match="returns the columns"
+    ):  # a list of columns, or no INSERT: names do mean something
         placed.once(DELTA_REBUILD, sql=query)
 
 

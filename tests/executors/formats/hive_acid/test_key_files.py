@@ -63,7 +63,7 @@ def test_a_file_has_its_name_when_it_is_whole(hdfs: MemoryHdfs) -> None:
 
 def test_half_a_file_is_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
     hdfs = standing(monkeypatch, half=True)
-    with pytest.raises(RunError, match="not written whole"), KeyFiles.new(ESTATE, SCRATCH).holding({"k": ["a1"]}):
+    with pytest.raises(RunError, match="not written completely"), KeyFiles.new(ESTATE, SCRATCH).holding({"k": ["a1"]}):
         pytest.fail("Hive would read it")
     assert hdfs.files.keys() == {"/keys/.keep"}
 
@@ -92,9 +92,9 @@ def test_keys_of_a_killed_run_are_removed_though_the_table_is_gone(hdfs: MemoryH
     ("more", "why"),
     [
         ({}, None),
-        ({"permission": "775"}, "everybody may look"),
+        ({"permission": "775"}, "all users can read"),
         ({"access_list": True}, "has an access list"),
-        ({"snapshottable": frozenset({"/keys"})}, "a snapshot can keep the keys"),
+        ({"snapshottable": frozenset({"/keys"})}, "a snapshot could retain the keys"),
         # the root always seems to allow them
         ({"snapshottable": frozenset({"/"})}, None),
         ({"files": {"/t/1": b""}}, "is missing"),
@@ -113,12 +113,12 @@ def test_what_the_scratch_folder_must_not_be(monkeypatch: pytest.MonkeyPatch, mo
 def test_a_folder_above_the_scratch_folder_allows_no_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     hdfs = standing(monkeypatch, snapshottable=frozenset({"/safe"}))
     hdfs.files["/safe/in/keys/.keep"] = b""
-    assert "a snapshot can keep" in str(unusable(ESTATE, "hdfs://nn/safe/in/keys"))
+    assert "a snapshot could retain" in str(unusable(ESTATE, "hdfs://nn/safe/in/keys"))
 
 
 def test_a_name_node_that_is_not_declared_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def undeclared(estate: Estate, place: object) -> MemoryHdfs:
-        raise EstateError("the estate file does not declare this NameNode", todo="add it to `hdfs`")
+        raise EstateError("the estate file does not declare this NameNode", todo="add it to `hdfs` in the estate file")
 
     monkeypatch.setattr(scratch_folder, "client_at", undeclared)
-    assert "add it to `hdfs`" in str(unusable(ESTATE, SCRATCH))
+    assert "add it to `hdfs` in the estate file" in str(unusable(ESTATE, SCRATCH))

@@ -66,7 +66,7 @@ def test_h1_and_h3_older_slices_and_a_savepoint_that_keeps_them(spark: SparkSess
     cleaned(spark, steps)
     assert data(steps) == old, "the savepoint's"
     step = steps.step(*CLEAN[:1])
-    assert build(steps.ctx)["hudi"].verify(step, steps.copy).findings == ("1 older file slices are left",)
+    assert build(steps.ctx)["hudi"].verify(step, steps.copy).findings == ("the table still has 1 older file slices",)
     steps.once(*SAVEPOINTS[:1])
     assert data(steps) == old, "without its savepoint the slice is still there"
     steps.once(*CLEAN[:1])

@@ -115,7 +115,7 @@ def test_a_commit_while_there_is_no_metadata_table_stays_and_is_told(
     with monkeypatch.context() as patched:
         patched.setattr(HudiExecutor, "_call", then_a_writer_commits)
         step = steps.step(HUDI_REBUILD_METADATA)
-        with pytest.raises(RunError, match="another writer has made the metadata table again"):
+        with pytest.raises(RunError, match="a different writer recreated the metadata table"):
             build(steps.ctx)["hudi"].run(step, steps.copy)
     assert rows_of(spark, steps) == sorted([*others, LATE])
     steps.all(CLEAN, METADATA)
@@ -157,7 +157,7 @@ def test_what_a_dead_writer_left_in_flight_is_rolled_back_or_told(
     clean, executor = steps.step(CLEAN[0]), build(steps.ctx)["hudi"]
     executor.run(clean, steps.copy)
     slices, told = executor.verify(clean, steps.copy).findings
-    assert slices == "1 older file slices are left"
+    assert slices == "the table still has 1 older file slices"
     assert told.startswith("1 instant is in flight, first ")
     instant = told.partition("first ")[2][:17]
     spark.sql(f"CALL rollback_to_instant(table => '{steps.table}', instant_time => '{instant}')")

@@ -48,9 +48,9 @@ def test_planning_and_step_refuse_them(content: bytes, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(EstateError, match=r"lines? end|ends of lines"):
         rows(path)
-    with pytest.raises(RowsError, match="lines of the file end"):
+    with pytest.raises(RowsError, match="split the lines of the file"):
         csv_rewrite.survey(path, BY_CUST, KEYS)
-    with pytest.raises(RowsError, match="lines of the file end"):
+    with pytest.raises(RowsError, match="split the lines of the file"):
         csv_rewrite.write(path, tmp_path / "_new.csv", BY_CUST, KEYS)
 
 

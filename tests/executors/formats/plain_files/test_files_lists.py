@@ -208,7 +208,7 @@ def test_a_row_with_a_list_is_never_removed_by_an_element(tmp_path: Path) -> Non
     sink = io.BytesIO()
     pq.write_table(table, sink)
     orc.write_table(table, tmp_path / "a.orc")
-    with pytest.raises(RowsError, match="belong to all of them"):
+    with pytest.raises(RowsError, match="belong to all these persons"):
         parquet_rewrite.survey(Original.in_memory(sink.getvalue()).opened, match, KEYS, frozenset({HER}))
-    with pytest.raises(RowsError, match="belong to all of them"):
+    with pytest.raises(RowsError, match="belong to all these persons"):
         orc_rewrite.survey(tmp_path / "a.orc", match, KEYS)

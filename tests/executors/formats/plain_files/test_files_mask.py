@@ -65,7 +65,7 @@ def test_parquet(here: SparkEstate, codec: str) -> None:
     before, untouched = pq.ParquetFile(held), clean.stat()
     wanted = [row | ({"id": None, "email": None} if row["uid"] == UID else {}) for row in before.read().to_pylist()]
     steps = masked(here, folder, Format.PARQUET)
-    assert {r.where for r in steps.bytes().residue} >= {"data: email", "data: rows that hold more than what is held"}
+    assert {r.where for r in steps.bytes().residue} >= {"data: email", "data: rows with values that are not held"}
     facts = run(steps)
     assert (facts["files_rewritten"], facts["rows_masked"]) == (1, 2)
     assert [(f["rows_before"], f["rows_after"]) for f in facts["files"]] == [(30, 30)]

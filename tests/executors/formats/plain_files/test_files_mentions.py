@@ -102,5 +102,5 @@ def test_others_rows_stay_without_her(spark_estate: SparkEstate, tmp_path: Path,
 
 def test_a_column_that_the_plan_does_not_name_is_refused(spark_estate: SparkEstate, tmp_path: Path) -> None:
     steps = Mentioned(context(spark_estate), "files", None, tmp_path, Format.PARQUET, by("payer"))
-    with pytest.raises(RunError, match="does not say which column is cleared"):
+    with pytest.raises(RunError, match="does not name the columns to clear"):
         steps.once(Action.FILES_MASK_ROWS, format="parquet", mention=1)

@@ -74,9 +74,9 @@ def test_a_quote_that_nobody_closed_takes_no_lines_of_others_along(tmp_path: Pat
     text = end.join(["uid,note", f'{UID},"5 inch', "1003,b", "1004,c", '1005,6"', "1006,d", ""])
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode())
-    with pytest.raises(RowsError, match="could be rows of others"):
+    with pytest.raises(RowsError, match="could be rows of other people"):
         csv_rewrite.survey(path, BY_UID, KEYS)
-    with pytest.raises(RowsError, match="could be rows of others"):
+    with pytest.raises(RowsError, match="could be rows of other people"):
         drop_rows(text.encode(), Format.CSV, BY_UID, KEYS, frozenset())
     fine = text.replace("1003,b", "b").replace("1004,c", "c").replace('1005,6"', '6"')
     path.write_bytes(fine.encode())

@@ -87,7 +87,7 @@ def test_what_would_be_lost_or_does_not_fit_is_refused(spark: SparkSession, spar
     steps, parameters, folder = make(spark, spark_estate, "refused", Format.PARQUET)
     note = folder / "README.txt"
     note.write_text("somebody else's")
-    with pytest.raises(RunError, match="of another format than parquet"):
+    with pytest.raises(RunError, match="with a different format than parquet"):
         steps.once(Action.FILES_REBUILD, **parameters)
     note.unlink()
     other = {**parameters, "sql": parameters["sql"].replace(" AS n", " AS number")}

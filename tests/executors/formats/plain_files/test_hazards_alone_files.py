@@ -125,7 +125,7 @@ def test_f2_a_value_in_the_name_of_an_object(world: World, tmp_path: Path) -> No
     plan = lake.plan()  # as if nobody had looked at names
     state = lake.attempt(plan, tmp_path / "journal.jsonl")
     assert state is not None
-    assert [failed.reason.startswith("the name of an object holds the person") for failed in state.failed] == [True]
+    assert [failed.reason.startswith("the name of an object contains the person") for failed in state.failed] == [True]
 
     world.put(lake.name, named, body("2"))
     world.client().delete_object(Bucket=lake.name, Key=named, VersionId=old["version_id"])
@@ -162,7 +162,7 @@ def test_f3_what_stands_in_footers(here: SparkEstate) -> None:
 
     steps = steps_for(here, folder, Format.PARQUET, BY_ANY)
     before = (folder / "a.parquet").read_bytes()
-    with pytest.raises(RunError, match="key-value metadata in the file's footer holds a value of the person"):
+    with pytest.raises(RunError, match="key-value metadata in the file's footer contains a value of the person"):
         steps.once(Action.FILES_REWRITE, format="parquet")
     assert (folder / "a.parquet").read_bytes() == before
     pq.write_table(told.replace_schema_metadata({"owner": "team 7"}), folder / "a.parquet", compression="zstd")

@@ -142,7 +142,7 @@ CHECKPOINT = TableState(
     ("seen", "evidence"),
     [
         (Evidence(4, 1, 9, strong=frozenset({"email"})), "found: email"),
-        (Evidence(4, 1, 9, weak=frozenset({"streaming state"})), "the same digits are in its rows"),
+        (Evidence(4, 1, 9, weak=frozenset({"streaming state"})), "its rows contain the same digits"),
         (Evidence(4, 0, 9, unread=("state/0/0/1.zip: no",)), "state/0/0/1.zip: no"),
         (None, "not scanned"),
     ],

@@ -92,9 +92,9 @@ def test_what_the_manifest_gives_to_other_tables_is_never_restored_or_read(world
     lake = manifested(world, tmp_path)
     plan, journal = lake.plan(), tmp_path / "journal.jsonl"
     [copy] = plan.copies
-    assert copy.reason.endswith("; 1 version left out, which the archive's manifest gives to other tables")
+    assert copy.reason.endswith("; 1 version left out, which the archive's manifest assigns to other tables")
     assert [o.reason.partition(": ")[2] for o in plan.overrides if o.kind == "s3_manifest"] == [
-        "1 version is not looked at, which the archive's manifest gives to other tables"
+        "1 version is not looked at, which the archive's manifest assigns to other tables"
     ]
     [objects], _ = discover_archives(lake.estate, lake.clients, lake.base)
     assert objects.other_tables == ("prod.z",)

@@ -221,7 +221,7 @@ def test_somebodys_table_that_has_come_into_the_folder_loses_nothing(world: Worl
     state = go()
     assert (state.state, stored(world, bucket)) == (State.PARTIAL, before)
     [failed] = state.failed
-    assert "another table lies inside this folder" in failed.reason
+    assert "this folder contains a different table" in failed.reason
     assert "day=1" not in repr(failed)
     for name, version in (("sub/a", theirs), (inner, marker)):  # moved away by its owner
         world.client().delete_object(Bucket=bucket, Key=TABLE + name, VersionId=version)
@@ -261,7 +261,7 @@ def test_all_versions_of_a_key_come_together_however_pages_fall(world: World) ->
 
 @pytest.mark.parametrize("wrong", [{"prefix": ""}, {"prefix": "/"}, {"prefix": "wh"}])
 def test_a_whole_bucket_or_another_place_is_no_table(world: World, wrong: dict[str, Any]) -> None:
-    with pytest.raises(RunError, match="parameters are wrong"):
+    with pytest.raises(RunError, match="parameters are not valid"):
         world.executor().run(clearing("b", **wrong), None)
 
 

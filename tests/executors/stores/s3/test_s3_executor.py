@@ -195,7 +195,7 @@ def test_a_slow_replica_is_waited_for(tmp_path: Path, world: World) -> None:
         assert outcome.facts["arrived"] == 0
         assert executor.probe(hasty, None) is Progress.PARTIAL
         # deleting now would lose everybody else's rows
-        with pytest.raises(PartlyDone, match="was not shown"):
+        with pytest.raises(PartlyDone, match="did not verify"):
             executor.run(delete(replica, [old], keep_latest_of=[KEY]), None)
         threading.Timer(0.3, there.advance, (60,)).start()
         patient = step(Action.S3_AWAIT_REPLICA, parameters | {"poll_seconds": 120})
@@ -290,7 +290,7 @@ def test_objects_without_the_person_are_left_alone_and_never_deleted(world: Worl
     assert (facts["rewritten"], facts["left_alone"]) == (0, 1)
     assert executor.verify(rewrite(bucket, [old]), None).ok
     # listed as a version to delete, for nobody could read it at planning: other people's rows are in it
-    with pytest.raises(PartlyDone, match="not shown to be free"):
+    with pytest.raises(PartlyDone, match="did not verify"):
         executor.run(delete(bucket, [old], keep_latest_of=[KEY]), None)
     told = {"format": "parquet", "match": MATCH.model_dump()}
     facts = executor.run(delete(bucket, [old], keep_latest_of=[KEY], **told), None).facts

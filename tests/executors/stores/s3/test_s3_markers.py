@@ -90,7 +90,7 @@ def test_a_marker_stays_when_its_version_is_refused_in_the_same_step(world: Worl
     # a caller that may not read locks learns of one by AccessDenied alone
     for known in (False, True):
         work = removal(bucket, version, marker, *other, object_lock=known)
-        with pytest.raises(PartlyDone, match="behind its delete marker") as caught:
+        with pytest.raises(PartlyDone, match="below its delete marker") as caught:
             runner.run(work, None)
         assert not live(world, bucket)
         assert caught.value.facts["markers_kept"] == [{"key": KEY, "version_id": marker["version_id"]}]
@@ -107,7 +107,7 @@ def test_a_marker_that_hides_what_the_step_does_not_name_is_kept(world: World) -
     version, marker = deleted(world, bucket)
     more = deleted(world, bucket, LIVE)
     runner, work = world.executor(), removal(bucket, marker, *more, object_lock=False)
-    with pytest.raises(PartlyDone, match="behind its delete marker"):
+    with pytest.raises(PartlyDone, match="below its delete marker"):
         runner.run(work, None)
     assert not live(world, bucket)
     assert {key for key, _ in world.versions(bucket)} == {KEY}

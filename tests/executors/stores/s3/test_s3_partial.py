@@ -164,7 +164,7 @@ def test_an_object_whose_restore_is_refused_leaves_the_others_to_go_on(world: Wo
     lake.now.offset += timedelta(hours=1)
     state = attempt(lake, plan, journal)
     assert state.state is State.PARTIAL
-    assert any("its restore was refused: AccessDenied" in failed.reason for failed in state.failed)
+    assert any("its restore was rejected: AccessDenied" in failed.reason for failed in state.failed)
     assert left(world, lake) == {GOOD: 1, BAD: 2}
     facts = step_facts(Journal.open(journal, lake.now).records)
     assert {item["key"] for told in facts.values() for item in told.get("deleted", ())} == {GOOD}

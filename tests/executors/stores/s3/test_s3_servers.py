@@ -217,7 +217,7 @@ def test_an_object_that_its_owner_deleted_stays_deleted_when_its_version_is_lock
     # also where the caller may not read locks, and learns of one by the refusal
     lake = Bucket(locking.endpoint_url, bucket)
     executor = S3Executor(Context(lake.estate, KEYS, lake.now), lake.clients)
-    with pytest.raises(PartlyDone, match="behind its delete marker"):
+    with pytest.raises(PartlyDone, match="below its delete marker"):
         executor.run(s3_step(Action.S3_DELETE_VERSIONS, parameters), None)
     outcome = executor.run(s3_step(Action.S3_DELETE_VERSIONS, parameters | {"object_lock": True}), None)
     assert outcome.waiting_until is not None

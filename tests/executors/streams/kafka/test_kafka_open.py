@@ -51,7 +51,7 @@ def test_a_rewrite_refuses_to_leave_behind_what_an_open_transaction_hides(broker
     with left_open(broker, name):
         broker.send(name, (None, LATE), partition=0)
         for act in (world.executor().check, world.executor().run):
-            with pytest.raises(RunError, match="holds back records from offset 6 of partition 0"):
+            with pytest.raises(RunError, match="hides records from offset 6 of partition 0"):
                 act(step, world.copy)
         assert topics(broker, world) == [name]
         assert world.now().topic_id == world.state.topic_id

@@ -142,7 +142,9 @@ def test_a_group_that_has_not_read_everything_is_waited_for(broker: Broker, know
     held = executor.run(step, world.copy)
     assert held.waiting_until is not None
     assert held.facts["groups_behind"] == [group]
-    assert held.waits_for == f"not read by {group}: what is deleted before they read it is lost to them"
+    assert held.waits_for == (
+        f"not read by {group}: these groups would lose records that are deleted before they read them"
+    )
     assert untouched(world)
     assert executor.probe(step, world.copy) is Progress.NOT_STARTED
     broker.commit(group, topic, {0: 5, 1: 5, 2: 5})

@@ -224,7 +224,7 @@ def test_a_copy_that_another_plan_left_is_not_passed_over(broker: Broker, monkey
         with pytest.raises(Died):
             first.executor().run(first.steps[0], first.copy)
     second = planned(broker, first.state.declared.name, PAGES, Strategy.REWRITE_TOPIC, BY_VALUE)
-    with pytest.raises(RunError, match="another run's copy"):
+    with pytest.raises(RunError, match="a copy from a different run"):
         second.executor().check(second.steps[0], second.copy)
 
 

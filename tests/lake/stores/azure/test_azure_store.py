@@ -107,7 +107,7 @@ def test_a_lease_is_a_refusal_and_no_change(service: BlobService, monkeypatch: p
     put(store, "k", b"first")
     old = store.live_version("k")
     service.account.containers[store.container_name].blobs["k"].lease = "somebody"
-    assert store.live_version("k").holds == ("a lease that somebody has",)
+    assert store.live_version("k").holds == ("an active lease",)
     with pytest.raises(StoreError, match="LeaseIdMissing") as caught:
         store.replace(old, b"new", "plan-1")
     assert not isinstance(caught.value, Changed)

@@ -87,5 +87,5 @@ def test_files_that_are_never_remembered_are_not_asked_for(tmp_path: Path) -> No
 @pytest.mark.parametrize("size", [float("inf"), float("nan"), None, "ten"])
 def test_a_size_that_is_none_is_an_odd_answer(size: object) -> None:
     told = {"pathSuffix": "", "type": "FILE", "length": size, "modificationTime": 1, "fileId": 7}
-    with pytest.raises(StoreError, match="does not answer as WebHDFS"):
+    with pytest.raises(StoreError, match="does not follow the interface of WebHDFS"):
         Answering("hdfs://n", NAME_NODES, "hdfs", answer=told).status("/a")

@@ -243,6 +243,8 @@ def test_a_folder_with_a_policy_of_erasure_coding_is_a_gap(hdfs: Hdfs, tmp_path:
     for folder in ("older", "inner/deep"):
         place = places[f"{root}/{folder}"]
         assert place.striped
-        assert untreated(place, seen[str(place.location)]) == "no step writes or deletes such files"
+        assert untreated(place, seen[str(place.location)]) == (
+            "no step rewrites or deletes encrypted or erasure-coded files"
+        )
     told = {gap.evidence: gap.reason for gap in found.gaps}
     assert "it is erasure-coded" in told[f"{hdfs.uri}{root}/older"]

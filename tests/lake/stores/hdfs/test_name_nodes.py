@@ -235,7 +235,8 @@ def test_of_an_unknown_cluster_nothing_is_asked_unless_the_owner_says_which_it_i
     assert client(active, NOBODY, block_pool=POOL).home()
     active.pool = None
     assert (
-        refused(client(active, "http://127.0.0.1:11", block_pool=POOL).home).code == "does not say which NameNode it is"
+        refused(client(active, "http://127.0.0.1:11", block_pool=POOL).home).code
+        == "does not report which NameNode it is"
     )
 
 

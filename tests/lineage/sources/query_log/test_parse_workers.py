@@ -53,7 +53,7 @@ def test_a_text_that_ends_its_process_is_a_gap(tmp_path: Path, monkeypatch: pyte
     queries = [Query("SELECT 'DIES'", "spark", "") if n in dying else q for n, q in enumerate(QUERIES)]
     found = list(parser_in(2)(queries, TABLES))
     whole = list(parse_here(QUERIES, TABLES))
-    assert [n for n, one in enumerate(found) if "ended before it was done" in one.error] == sorted(dying)
+    assert [n for n, one in enumerate(found) if "ended too early" in one.error] == sorted(dying)
     assert [one for n, one in enumerate(found) if n not in dying] == [r for n, r in enumerate(whole) if n not in dying]
 
 

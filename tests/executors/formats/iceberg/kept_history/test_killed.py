@@ -107,7 +107,7 @@ def test_what_a_dead_run_wrote_is_gone_when_another_history_is_written(tmp_path:
     assert moments.seen[-1].endswith("put")
     stale = set(left_overs(people))
     assert stale
-    assert people.rewrite.verify().findings[-1].endswith(" left of an unfinished rewrite")
+    assert people.rewrite.verify().findings[-1].endswith(" remaining from an unfinished rewrite")
     people.append([(5, 1005, "b5@example.net")])
     people.erase()
     assert stale.isdisjoint(left_overs(people))
@@ -158,7 +158,7 @@ def test_a_catalog_that_refuses_leaves_nothing(tmp_path: Path) -> None:
     before, there = people.told(), {p for p in people.folder.rglob("*") if p.is_file()}
     with sqlite3.connect(tmp_path / "core.db") as connection:
         connection.execute("CREATE TRIGGER no BEFORE UPDATE ON iceberg_tables BEGIN SELECT RAISE(ABORT, 'no'); END")
-    with pytest.raises(RunError, match="the catalog's database refuses: IntegrityError"):
+    with pytest.raises(RunError, match="the catalog's database rejects the statement: IntegrityError"):
         people.rewrite.run()
     assert people.told() == before
     left = {p for p in people.folder.rglob("*") if p.is_file()} - there
