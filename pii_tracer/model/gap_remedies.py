@@ -73,7 +73,7 @@ REMEDIES: Mapping[str, str] = {
     ),
     GapKind.CATALOG_UNREADABLE: (
         "Do what the gap says: correct the address or the rights. `pii-tracer doctor` checks each catalog. If the "
-        "server lacks a call, look there by other means, and waive the gap."
+        "server does not support a request, check these tables in another way, and waive the gap."
     ),
     GapKind.UNKNOWN_CATALOG: (
         "Declare the other catalog under `catalogs`, or erase the person in the other system. If the catalog "
@@ -86,9 +86,10 @@ REMEDIES: Mapping[str, str] = {
     GapKind.REGISTERED_TWICE: "Drop all but one registration.",
     GapKind.UNNAMEABLE_TABLE: "Rename the table, branch or tag.",
     GapKind.REMOTE_TABLE: (
-        "Remove the cause that the gap names, or erase the person with another tool. If nobody names the table, "
-        "the gap has the line to write for it. What is supported: tables in S3 (docs/catalogs.md#tables-in-s3). "
-        "If nothing lies at the place, correct the place in the catalog or estate file, or drop the entry there."
+        "Remove the cause that the gap names, or erase the person with another tool. If neither a catalog nor the "
+        "estate file names the table, the gap has the line to write for it. What is supported: tables in S3 "
+        "(docs/catalogs.md#tables-in-s3). If the place has no files, correct the place in the catalog or estate file, "
+        "or drop the entry there."
     ),
     GapKind.WORK_BRANCH_LEFT: "Resume the run, or delete the branch while no run is active.",
     GapKind.DELETES_METADATA: "Set `write.metadata.delete-after-commit.enabled` to false on that reference.",
@@ -192,8 +193,8 @@ REMEDIES: Mapping[str, str] = {
     ),
     GapKind.FORMER_UNREAD: "Make these versions readable. If no identifier was ever changed, waive the gap.",
     GapKind.KEY_ONLY: (
-        "Check that the earlier run verified each place that it names, then waive the gap. If that run left the "
-        "request open, put its sealed manifest back, and plan again."
+        "Check that the earlier run verified each place that the gap names, then waive the gap. If that run left the "
+        "request open, restore its sealed manifest from a backup, and plan again."
     ),
     GapKind.OTHERS_ROWS: (
         "Ask the owner to clear the value or to correct the key. Or name a key that identifies the person's rows, or "
