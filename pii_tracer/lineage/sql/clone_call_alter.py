@@ -341,7 +341,10 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             rules += filled
             location = _placed(action)
             if location:
-                return _laid(query, path_table(location.rstrip("/")), target, partition_values(node))
+                fixed = partition_values(node)
+                draft = _laid(query, path_table(location.rstrip("/")), target, fixed)
+                draft.location = None if fixed else location
+                return draft
             if isinstance(action, exp.SwapTable | exp.ReplacePartition) or action.find(exp.Query):
                 query.findings.opaque = True
                 query.findings.doubt(f"ALTER of {target} brings other data in, in a way that is not followed")
