@@ -380,7 +380,7 @@ def _once(node: exp.Expression) -> exp.Expression:
     inner = node.expressions[0] if node.expressions else node.this
     same = isinstance(node, exp.Upper | exp.Lower) or node.name.lower() in ENGINES_DIFFER
     if same and type(inner) is type(node) and inner.name == (node.name if node.expressions else inner.name):
-        return cast(exp.Expression, inner)
+        return inner
     return node
 
 
