@@ -59,5 +59,5 @@ def _share(
         ledger.edge(source, target, Subtype.IDENTITY, False, proof)
     ledger.job(proof.job, None, frozenset({old}), new, proof)
     if not known:
-        reason = f"{old} is told to lie in the same folder, and its columns are not known"
+        reason = f"a statement gives it the same folder as {old}, whose columns are not known"
         ledger.gap(new, LineageGapKind.NO_COLUMNS, reason, proof, "give the columns of the table in a catalog")
