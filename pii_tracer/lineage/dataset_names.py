@@ -36,6 +36,9 @@ _PARTITION = re.compile(r"/[^/=]+=[^/]*/*$")
 _FIRST_PARTITION = re.compile(r"/[^/=]+=")
 _WITHIN = re.compile(r"^[^=]+=|[*?\[{]")
 """A partition of a table (Hive's layout), or a pattern of paths within it."""
+_FILE_OF_ROWS = re.compile(
+    r"^(?:part-\d|\d{6}_\d)|\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|orc|avro|xml|log)(?:\.\w{1,7})?$", re.IGNORECASE
+)
 
 
 def is_place(dataset: DatasetId) -> bool:
@@ -91,13 +94,16 @@ class Identities:
     def normal(self, namespace: str, name: str) -> DatasetId:
         """One identity for all spellings of a path, and for all partitions of a table; other names stay as they are.
 
-        Jobs write `/lake/t/day=1` and read `/lake/t` or `/lake/t/*`: trailing segments `key=value` and patterns are
-        left out, unless a catalog has a table right there.
+        Jobs write `/lake/t/day=1` and read `/lake/t` or `/lake/t/*`: trailing segments `key=value`, patterns and the
+        names of files in partitions are left out, unless a catalog has a table right there.
         """
         full = self._spelled(namespace, name)
         if full in self._roots or not is_place(full):
             return full
         parts = full.name.split("/")
+        if len(parts) > 2 and _PARTITION.search("/" + parts[-2]) and _FILE_OF_ROWS.search(parts[-1]):
+            parts.pop()  # a file of a partition, whose name may have a person's value
+            full = full.model_copy(update={"name": "/".join(parts)})
         while len(parts) > 1 and parts[-2] and _WITHIN.search(parts[-1]) and full not in self._roots:
             parts.pop()
             full = full.model_copy(update={"name": "/".join(parts)})
@@ -130,13 +136,13 @@ class Identities:
         return self.normal(f"{scheme}://{bucket}", key)
 
     def without_partitions(self, path: str) -> str:
-        """A path or URI without the segments `key=value` at its end that say nothing of which dataset it is. Of one
+        """A path or URI without what stands at its end and says nothing of which dataset it is (`normal`). Of one
         that is in no store, nobody knows which do: it ends before the first.
         """
         meant = self.of_path(path)
         if meant.namespace == "file" or not is_place(meant):
             return path[: found.start()] if (found := _FIRST_PARTITION.search(path)) else path
-        while _PARTITION.search(path) and self.of_path(shorter := path.rstrip("/").rpartition("/")[0]) == meant:
+        while _FIRST_PARTITION.search(path) and self.of_path(shorter := path.rstrip("/").rpartition("/")[0]) == meant:
             path = shorter
         return path
 

@@ -32,6 +32,7 @@ from pii_tracer.lineage.sources.query_log.log_reading import read_queries
 from pii_tracer.lineage.sources.query_log.log_rows import log_files
 from pii_tracer.lineage.sources.query_log.shape_parsing import Parser, parse_here
 from pii_tracer.lineage.sources.same_name_temp_tables import apart
+from pii_tracer.lineage.sources.shared_places import tell_shared
 from pii_tracer.lineage.sources.shared_temp_views import share
 from pii_tracer.lineage.sources.statement_facts import (
     SPARK,
@@ -154,6 +155,7 @@ def harvest_all(sources: LineageSources, given: Given) -> Harvested:
     told = filled_by_tables(explained(told, shown, ledger), shown, ledger)
     for one in told:
         tell(one, ledger)
+    tell_shared(told, ledger)
     tell_changes(events.notes.changes, ledger)
     for run in events.runs:
         tell_run(run, ledger)

@@ -83,7 +83,6 @@ def test_bytes_that_are_stored_as_they_are_are_not_computed(dialect: str, expres
         ("clickhouse", "hex(SHA256(substring(email, 1, 3)))"),
         ("clickhouse", "hex(SHA256(left(email, 3)))"),
         ("clickhouse", "hex(SHA256(reverse(email)))"),
-        ("clickhouse", "hex(SHA256(trim(email)))"),
         ("clickhouse", "xxHash64(lower(email))"),
         ("postgres", "encode(sha256(convert_to(regexp_replace(email, '[-.]', ''), 'UTF8')), 'hex')"),
         ("postgres", "md5(lower(email))"),
@@ -92,14 +91,11 @@ def test_bytes_that_are_stored_as_they_are_are_not_computed(dialect: str, expres
         ("duckdb", "md5(left(email, -2))"),
         ("duckdb", "md5(right(email, -2))"),
         ("duckdb", "md5(upper(email))"),
-        ("duckdb", "md5(trim(email))"),
         ("duckdb", "left(md5(email), -2)"),
         ("duckdb", "hash(lower(email))"),
         ("snowflake", "HASH(LOWER(email))"),
         ("snowflake", "HEX_ENCODE(LOWER(email), 0)"),
         ("trino", "to_hex(sha256(to_utf8(substr(email, 0, 3))))"),
-        ("trino", "to_hex(sha256(to_utf8(trim(email))))"),
-        ("bigquery", "TO_HEX(SHA256(TRIM(email)))"),
         ("mysql", "MD5(TRIM(BOTH 'ab' FROM email))"),
         ("ansi", "MD5(SUBSTRING(email, 1, 3))"),
     ],
@@ -107,6 +103,56 @@ def test_bytes_that_are_stored_as_they_are_are_not_computed(dialect: str, expres
 def test_functions_that_only_share_a_name_with_sparks_are_not_computed(dialect: str, expression: str) -> None:
     with pytest.raises(NotComputable):
         compute(recorded(dialect, expression), MAIL)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "expression"),
+    [
+        ("duckdb", "trim(email)"),
+        ("duckdb", "md5(trim(email))"),
+        ("bigquery", "TRIM(email)"),
+        ("trino", "to_hex(sha256(to_utf8(trim(email))))"),
+        ("clickhouse", "hex(SHA256(trim(email)))"),
+    ],
+)
+def test_trim_is_computed_where_there_is_nothing_to_trim(dialect: str, expression: str) -> None:
+    text = recorded(dialect, expression)
+    assert compute(text, MAIL) in (MAIL, *(hashlib.new(a, MAIL.encode()).hexdigest() for a in ("md5", "sha256"))) or (
+        compute(text, MAIL) == hashlib.sha256(MAIL.encode()).hexdigest().upper()
+    )
+    for blank in (" ", "\t", "\u00a0", "\u200b", "\ufeff"):
+        with pytest.raises(NotComputable):
+            compute(text, MAIL + blank)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "expression"),
+    [
+        ("duckdb", "left(email, -2)"),
+        ("postgres", "right(email, -2)"),
+        ("snowflake", "SUBSTR(email, 0, 3)"),
+        ("postgres", "regexp_replace(email, '[a-z]', '')"),
+        ("mysql", "TRIM(BOTH 'ab' FROM email)"),
+        ("duckdb", "reverse(email)"),
+        ("postgres", "upper(concat(left(email, -1), 'x'))"),
+    ],
+)
+def test_functions_on_texts_of_other_dialects_are_not_computed_as_sparks(dialect: str, expression: str) -> None:
+    with pytest.raises(NotComputable):
+        compute(recorded(dialect, expression), MAIL)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "expression", "made"),
+    [
+        ("postgres", "lower(email)", "a.b@x"),
+        ("trino", "substr(email, 2, 3)", ".b@"),
+        ("duckdb", "left(email, 3)", "a.b"),
+        ("postgres", "lpad(email, 7, 'z')", "zza.b@x"),
+    ],
+)
+def test_those_that_mean_the_same_everywhere_are_computed(dialect: str, expression: str, made: str) -> None:
+    assert compute(recorded(dialect, expression), "a.b@x") == made
 
 
 def test_a_function_from_a_query_before_the_hash_is_not_computed_either() -> None:
@@ -155,6 +201,10 @@ def test_the_case_of_ascii_is_computed_but_for_the_turkish_i(dialect: str) -> No
         "md5(nullif(email, 'a'))",
         "hash(lower(email))",
         "left(md5(email), -2)",
+        "trim(email)",
+        "lower(trim(email))",
+        "left(email, 2)",
+        "lpad(email, 6, 'xy')",
         "md5(md5(email))",
     ],
 )

@@ -48,6 +48,9 @@ THROUGH = "view"
 NOT_STORED = "-- not stored"
 """What stands for a text that the graph's file does not keep. Nothing parses it, so nobody takes it for SQL."""
 
+BY_USER = "current_user()"
+"""What stands for the name of whoever is logged in, where a column gets that."""
+
 
 class Evidence(Frozen):
     """Who says so. where: `file:line`, of an event or a statement. at: event time, or None for SQL files.
@@ -108,8 +111,8 @@ class JobRef(Frozen):
 
     sql: the statement, if running it again writes the dataset anew. statement: its text, whatever it does. views: the
     session's views that it reads, by name with their statements, each after those that it reads itself. filled:
-    columns that the table fills by itself in rows of it, each with the constant, or an empty text for a number that
-    the engine makes. Of a job without inputs and statement nobody tells what it writes.
+    columns that the table fills by itself in rows of it, each with the constant, `BY_USER`, or an empty text for a
+    number that the engine makes. Of a job without inputs and statement nobody tells what it writes.
     """
 
     job: str

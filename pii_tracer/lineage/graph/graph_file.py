@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.lineage.graph.array_file import pack, unpack
-from pii_tracer.lineage.graph.edges import NOT_STORED, JobRef
+from pii_tracer.lineage.graph.edges import BY_USER, NOT_STORED, JobRef
 from pii_tracer.lineage.graph.facts import text_of
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.graph.string_pool import Pool
@@ -40,7 +40,7 @@ def _without_text(job: str) -> str:
     told = JobRef.model_validate_json(job)
     views = tuple((name, NOT_STORED) for name, _ in told.views)
     sql, statement = (text if text is None else NOT_STORED for text in (told.sql, told.statement))
-    filled = tuple((column, constant) for column, constant in told.filled if not constant)
+    filled = tuple((column, constant) for column, constant in told.filled if constant in ("", BY_USER))
     changes = {"sql": sql, "statement": statement, "views": views, "filled": filled}
     return text_of(told.model_copy(update=changes))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from pii_tracer.lineage.dataset_names import VIEW, plain_name, shorter_names
@@ -228,7 +228,7 @@ class Mended:
         self._writes: dict[tuple[str, str], set[DatasetId | None]] = defaultdict(set)
         self._names: dict[tuple[str, str], set[DatasetId | None]] = defaultdict(set)
         self._moves: dict[tuple[str, str], set[DatasetId | None]] = defaultdict(set)
-        self._reading: dict[DatasetId, list[frozenset[DatasetId | None]]] = defaultdict(list)
+        self._reading: dict[DatasetId, dict[tuple[frozenset[DatasetId | None], str | None], None]] = defaultdict(dict)
         for one in told:
             made = one.made
             (self._whole if made.complete else self._not_whole).update(one.texts)
@@ -247,17 +247,20 @@ class Mended:
             if made.complete and made.effect in _MOVES_DATA:
                 for dataset in read:
                     if dataset is not None:
-                        self._reading[dataset].append(read)
+                        self._reading[dataset][read, one.proof.job if one.texts else None] = None
 
-    def __call__(self, run: Run) -> bool:
+    def __call__(self, run: Run, kin: Collection[str]) -> bool:
         """Whether a run without outputs is explained: by complete statements of its own that name all that it reads, or
         by one that reads the same datasets, which tells where the data went.
+
+        kin: the jobs whose events explain the run. What others read and wrote is not what it did with that.
         """
         own = [text for text in run.sql if text in self._whole and text not in self._not_whole]
         named = frozenset[DatasetId | None]().union(*(self._names[text] for text in own))
         if own and run.inputs <= named:
             return True
-        return any(run.inputs <= read for read in self._reading.get(min(run.inputs), ()))
+        reading = self._reading.get(min(run.inputs), ())
+        return any(run.inputs <= read and (job is None or job in kin) for read, job in reading)
 
     def whole(self, run: Run) -> bool:
         """Whether the run tells its SQL, and every statement of it is followed."""

@@ -58,6 +58,9 @@ _KEEP_DATA = frozenset(
 )
 """Procedures of Iceberg, Hudi and Trino that bring no other table's data in."""
 
+_BY_FOLDERS = frozenset({"hive", "spark", "spark2", "databricks", "athena"})
+"""Dialects whose partitions are folders, whatever lies in them."""
+
 
 def _table(query: Query, written: str) -> str:
     """The name of a table written as text, `parquet`.`/path` included."""
@@ -150,6 +153,10 @@ def moved(query: Query, move: Move) -> Draft:
         return _renamed(query, source, target)
     draft = whole(query, move.effect, source, target)
     draft.fixed = list(move.fixed)
+    if move.as_it_is:
+        columns = [[c.lower() for c, _ in query.names.columns(table)] for table in (source, target)]
+        if all(columns) and columns[0] != columns[1]:
+            query.findings.doubt(f"{source} and {target} have other columns: what comes into which is not known")
     if move.swapped:
         draft.like = (source,)
     if move.effect is Effect.CHANGE:
@@ -334,7 +341,10 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             rules += filled
             location = _placed(action)
             if location:
-                return _laid(query, path_table(location.rstrip("/")), target, partition_values(node))
+                fixed = partition_values(node)
+                draft = _laid(query, path_table(location.rstrip("/")), target, fixed)
+                draft.location = None if fixed else location
+                return draft
             if isinstance(action, exp.SwapTable | exp.ReplacePartition) or action.find(exp.Query):
                 query.findings.opaque = True
                 query.findings.doubt(f"ALTER of {target} brings other data in, in a way that is not followed")
@@ -344,4 +354,6 @@ def altered(query: Query, node: exp.Alter) -> Draft:
         query.names.learn(target, known)
     query.names.fill(target, (*query.names.filled(target), *rules))
     effect = Effect.CHANGE if renamed else Effect.SCHEMA
-    return Draft(effect, target, renamed, emptied=emptied(node), rules=tuple(rules), left=left)
+    # files that lie where the partition's rows belong are its rows from now on
+    taking = query.dialect in _BY_FOLDERS and any(isinstance(action, exp.AddPartition) for action in actions)
+    return Draft(effect, target, renamed, emptied=emptied(node), rules=tuple(rules), left=left, takes_in=taking)

@@ -1,8 +1,9 @@
-"""Expressions with hashes, so that nobody takes a function of another dialect for Spark's of the same name.
+"""Expressions in which nobody takes a function of another dialect for Spark's of the same name.
 
-Planners compute recorded expressions as Spark does. A hash shows no difference: of another text it is just another
-hash, which nobody finds. So a function around or inside a hash stays only where it means the same in its dialect. Any
-other stands in a call of `in_DIALECT`, which no planner computes.
+Planners compute recorded expressions as Spark does. Of another text a hash is just another hash, which nobody finds;
+a part of a text can be somebody else's. So a function around or inside a hash stays only where it means the same in
+its dialect, and elsewhere so does one that changes texts. Any other stands in a call of `in_DIALECT`, which no planner
+computes.
 
 Sources: https://duckdb.org/docs/stable/sql/functions/text, https://trino.io/docs/current/functions/string.html,
 https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/string_functions,
@@ -26,19 +27,26 @@ _UNICODE_LOWER = frozenset({"presto", "trino", "athena", "dune", "bigquery", "du
 """Dialects whose `lower` knows all letters and no locale."""
 _COUNT_LETTERS = _UNICODE_LOWER | {"postgres", "mysql", "snowflake", "redshift"}
 """Dialects whose `substr` counts letters, and whose `replace` compares them one by one."""
-_TRIM_BLANKS = frozenset({"postgres", "mysql", "snowflake"})
+_TRIM_BLANKS = frozenset({"postgres", "mysql", "snowflake", "redshift", "oracle", "tsql"})
 _TEXT = (exp.DType.TEXT, exp.DType.VARCHAR)
 _OPERATORS = (exp.Func, exp.Unary, exp.Binary)
+_OF_TEXTS = (
+    exp.Lower, exp.Upper, exp.Trim, exp.Left, exp.Right, exp.Substring, exp.Replace, exp.RegexpReplace, exp.Pad,
+    exp.Translate, exp.Reverse,
+)  # fmt: skip
 _STANDARD = (exp.Paren, exp.Dot, exp.DPipe, exp.Case, exp.If, exp.Predicate, exp.Connector)
 """Operators that mean the same everywhere; what planners make of conditions is not computed."""
 
 
 def with_own_functions(expression: exp.Expression, dialect: str) -> exp.Expression:
     """The expression as planners may read it; a copy where it differs."""
-    if dialect in _OF_SPARK or not any(map(_hashes, expression.walk())):
+    if dialect in _OF_SPARK:
+        return expression
+    kinds = _OPERATORS if any(map(_hashes, expression.walk())) else _OF_TEXTS
+    if expression.find(*kinds) is None:
         return expression
     root = exp.Paren(this=expression.copy())
-    _mark(cast("exp.Expression", root.this), dialect)
+    _mark(cast("exp.Expression", root.this), dialect, kinds)
     return cast("exp.Expression", root.this)
 
 
@@ -48,15 +56,17 @@ def _hashes(node: exp.Expr) -> bool:
     return isinstance(node, _DIGESTS) or (isinstance(node, exp.Hex) and node.args.get("case") is not None)
 
 
-def _mark(node: exp.Expression, dialect: str) -> None:
+def _mark(node: exp.Expression, dialect: str, kinds: tuple[type[exp.Expr], ...]) -> None:
     parts = list(node.iter_expressions())
     if type(node) in (exp.Lower, exp.Upper) and not _same(node, dialect):
         node.replace(exp.Anonymous(this=f"{node.key}_of_ascii", expressions=[node.this]))
-    elif isinstance(node, _OPERATORS) and not _same(node, dialect):
+    elif type(node) is exp.Trim and node.expression is None and not _same(node, dialect):
+        node.replace(exp.Anonymous(this="trim_of_letters", expressions=[node.this]))
+    elif isinstance(node, kinds) and not _same(node, dialect):
         node.replace(exp.Anonymous(this=f"in_{dialect or 'sql'}", expressions=[node.copy()]))
         return
     for part in parts:
-        _mark(part, dialect)
+        _mark(part, dialect, kinds)
 
 
 def _same(node: exp.Expression, dialect: str) -> bool:
@@ -71,6 +81,11 @@ def _same(node: exp.Expression, dialect: str) -> bool:
     if kind is exp.Substring:
         start, length = node.args.get("start"), node.args.get("length")
         return dialect in _COUNT_LETTERS and _counts(start) and (length is None or _counts(length))
+    if kind is exp.Left or kind is exp.Right:
+        return dialect in _COUNT_LETTERS and _counts(node.expression)
+    if kind is exp.Pad:
+        fill = node.args.get("fill_pattern")
+        return dialect in _COUNT_LETTERS and _counts(node.expression) and (fill is None or bool(fill.name))
     if kind is exp.Trim:
         return dialect in _TRIM_BLANKS and node.expression is None
     if kind is exp.Replace:

@@ -13,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from pii_tracer.lineage.graph.edges import BY_USER
 from pii_tracer.lineage.sql.statements.filled_columns import default_of
 from pii_tracer.model.number_keys import can_be_one
 from planners.locate.sql.column_expressions import choices
@@ -103,7 +104,16 @@ def fills_with(default: str, keys: Collection[str]) -> bool:
         value = sqlglot.parse_one(default, dialect="spark")
     except (SqlglotError, RecursionError):
         return True
-    return any(not constant or can_be_one(constant, keys) for _, constant in default_of("", value))
+    return any(constant in ("", BY_USER) or can_be_one(constant, keys) for _, constant in default_of("", value))
+
+
+def is_by_user(default: str) -> bool:
+    """Whether the SQL of a column's default can put the name of whoever is logged in there."""
+    try:
+        value = sqlglot.parse_one(default, dialect="spark")
+    except (SqlglotError, RecursionError):
+        return False
+    return any(constant == BY_USER for _, constant in default_of("", value))
 
 
 def _is_beyond(text: str, bits: int) -> bool:

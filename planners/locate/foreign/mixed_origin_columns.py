@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pii_tracer.lake.inventory import GENERATED, IDENTITY, TableState
-from pii_tracer.lineage.graph.edges import Edge, JobRef, Subtype
+from pii_tracer.lineage.graph.edges import BY_USER, Edge, JobRef, Subtype
 from pii_tracer.model.datasets import Access, ColumnId, DatasetId
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.number_keys import can_be_one
 from pii_tracer.model.plan import Gap
 from planners.locate.edge_effects import along, joined_tables, value_edges
-from planners.locate.foreign.constant_values import fills_with
+from planners.locate.foreign.constant_values import fills_with, is_by_user
 from planners.locate.foreign.generated_values import makes
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
@@ -40,11 +40,11 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
     told = {found.source, *(world.graph.resolve(table.table) for table in found.subject.tables)}
     if carriage.dataset in told:
         return []
-    looked_at: dict[str, list[Trace]] = {}
+    every: dict[bool, dict[str, list[Trace]]] = {True: {}, False: {}}
     for name, trace in carriage.terms:
-        if found.coincide[trace.origin, trace.expression]:
-            for column, one in ((name, trace), *trace.beside):
-                looked_at.setdefault(column, []).append(one)
+        for column, one in ((name, trace), *trace.beside):
+            every[found.coincide[trace.origin, trace.expression]].setdefault(column, []).append(one)
+    looked_at = every[False] | every[True]
     gaps = []
     ends = frozenset(dataset for dataset in told if dataset is not None)
     for column in sorted(looked_at):
@@ -56,10 +56,14 @@ def foreign_keys(found: Survey, world: World, state: TableState, carriage: Carri
         unknown = rivals.columns - (
             _above(found, world, looked_at[column]) - rivals.changed if rivals.columns else set()
         )
-        others = [f"{world.title_of(source.dataset)}.{source.column}" for source in sorted(unknown)]
-        others += [f"values that {where} generates" for where in sorted(rivals.makers)]
-        others += [f"a source that the job {job} does not report" for job in sorted(rivals.silent)]
-        others += _shared(found, derived)
+        others = []
+        if column in every[True]:
+            others += [f"{world.title_of(source.dataset)}.{source.column}" for source in sorted(unknown)]
+            others += [f"values that {where} generates" for where in sorted(rivals.makers)]
+            others += [f"a source that the job {job} does not report" for job in sorted(rivals.silent)]
+            others += _shared(found, derived)
+        # whoever works on the rows of others has an address, too
+        others += [f"the name of the user who runs {where}" for where in sorted(rivals.users)]
         if others:
             named = unknown or {ColumnId(dataset=carriage.dataset, column=column)} if rivals.silent else unknown
             gaps.append(
@@ -102,8 +106,8 @@ class _Rivals:
     Also through tables and views on the way, which may have no rows of their own to ask this about.
     ends: tables of which the estate file says that their values are the persons'. expressions: what the keys went
     through. keys: the persons' values there. columns: those it comes out of; changed: those of which a value is not put
-    there as the keys are. makers: statements that make values themselves. silent: jobs of which nobody tells what they
-    write.
+    there as the keys are. makers: statements that make values themselves. users: those that write who
+    runs them. silent: jobs of which nobody tells what they write.
     """
 
     found: Survey
@@ -114,6 +118,7 @@ class _Rivals:
     columns: set[ColumnId] = field(default_factory=set)
     changed: set[ColumnId] = field(default_factory=set)
     makers: set[str] = field(default_factory=set)
+    users: set[str] = field(default_factory=set)
     silent: set[str] = field(default_factory=set)
 
     def find(self, dataset: DatasetId, column: str, ways: frozenset[Way]) -> None:
@@ -180,7 +185,10 @@ class _Rivals:
             tuple(c.name for c in self.world.graph.declared(dataset)),
             lambda called: self.world.graph.identities.of_rows(called) == dataset,
         )
+        mine = {name.lower() for name in names}
         for job in jobs:
+            if any(column.lower() in mine and constant == BY_USER for column, constant in job.filled):
+                self.users.add(job.where or job.job)
             if any(self._fills(names, *one) for one in job.filled):
                 self.makers.add(job.where or job.job)
             statement = Statement(job.statement, job.views) if job.statement else None
@@ -208,6 +216,8 @@ class _Rivals:
         defaults = [sql for name, sql in state.defaults if name.lower() == column.lower()]
         if any(fills_with(sql, self.keys) for sql in defaults):
             self.makers.add(f"the column's default in {title(state)}")
+        if any(map(is_by_user, defaults)):
+            self.users.add(f"a default in {title(state)}")
 
     def _untold(self, dataset: DatasetId, jobs: Iterable[JobRef]) -> set[str]:
         """Those of the jobs of which neither a text nor a run tells what comes into the dataset.

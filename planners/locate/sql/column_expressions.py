@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import cast
 
 from sqlglot import exp
 
@@ -24,7 +23,7 @@ from planners.locate.sql.column_references import (
     way_of,
 )
 from planners.locate.sql.placeholder_tests import is_test_of_placeholders
-from planners.locate.sql.spark_functions import INPUT, parse
+from planners.locate.sql.spark_functions import ENGINES_DIFFER, INPUT, parse
 from planners.locate.sql.whole_numbers import NotComputable
 
 
@@ -377,10 +376,10 @@ def compose(inner: str, outer: str) -> str:
 
 def _once(node: exp.Expression) -> exp.Expression:
     """What is done twice without effect is done once: an update may have run any number of times."""
-    if isinstance(node, exp.Upper | exp.Lower) and type(node.this) is type(node):
-        return cast(exp.Expression, node.this)
-    if isinstance(node, exp.Trim) and node.this == node:
-        return cast(exp.Expression, node.this)
+    inner = node.expressions[0] if node.expressions else node.this
+    same = isinstance(node, exp.Upper | exp.Lower) or node.name.lower() in ENGINES_DIFFER
+    if same and type(inner) is type(node) and inner.name == (node.name if node.expressions else inner.name):
+        return inner
     return node
 
 

@@ -30,6 +30,7 @@ from planners.locate.sql.whole_numbers import (
 
 INPUT = "x"
 """Name of the one input column in a composed expression."""
+ENGINES_DIFFER = ("lower_of_ascii", "upper_of_ascii", "trim_of_letters")
 
 
 def parse(expression: str) -> exp.Expression:
@@ -130,14 +131,6 @@ def _of(function: Callable[[str], str]) -> Callable[[exp.Expression, str], str |
     return apply
 
 
-def _lower(text: str) -> str:
-    return _cased(text).lower()
-
-
-def _upper(text: str) -> str:
-    return _cased(text).upper()
-
-
 def _of_ascii(change: Callable[[str], str], *, but: str) -> Callable[[exp.Expression, str], str | None]:
     """Case in an engine that knows no other letters, or those of a locale (Turkish has another i)."""
 
@@ -150,6 +143,15 @@ def _of_ascii(change: Callable[[str], str], *, but: str) -> Callable[[exp.Expres
     return apply
 
 
+def _trim_of_letters(node: exp.Expression, value: str) -> str | None:
+    """A text with nothing at its ends that any engine takes for blank."""
+    inner = _value(node, value)
+    ends = inner[:1] + inner[-1:] if inner is not None else ""
+    if not ends.isprintable() or " " in ends:
+        raise NotComputable("blanks around a text, on which engines differ")
+    return inner
+
+
 def _cased(text: str) -> str:
     if not case_is_certain(text):
         raise NotComputable("upper or lower case of a letter on which Java's versions differ")
@@ -158,10 +160,6 @@ def _cased(text: str) -> str:
 
 def _md5(text: str) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-
-
-def _sha1(text: str) -> str:
-    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def _sha2(node: exp.Expression, value: str) -> str | None:
@@ -356,10 +354,10 @@ _GIVES_TEXT = (
 )  # fmt: skip
 
 _FUNCTIONS: dict[type[exp.Expression], Callable[[exp.Expression, str], str | None]] = {
-    exp.Lower: _of(_lower),
-    exp.Upper: _of(_upper),
+    exp.Lower: _of(lambda text: _cased(text).lower()),
+    exp.Upper: _of(lambda text: _cased(text).upper()),
     exp.MD5: _of(_md5),
-    exp.SHA: _of(_sha1),
+    exp.SHA: _of(lambda text: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()),
     exp.SHA2: _sha2,
     exp.Cast: _cast,
     exp.TryCast: _cast,
@@ -391,8 +389,9 @@ _BY_NAME: dict[str, Callable[[exp.Expression, str], str | None]] = {
     "xxhash64": _xxhash64,
     "hash": _murmur3,
     "bigint": lambda node, value: _cast(exp.cast(node.copy(), "BIGINT"), value),
-    # what lineage records for `lower` and `upper` of other engines
+    # what lineage records for `lower`, `upper` and `trim` of other engines (ENGINES_DIFFER)
     "lower_of_ascii": _of_ascii(str.lower, but="I"),
     "upper_of_ascii": _of_ascii(str.upper, but="i"),
+    "trim_of_letters": _trim_of_letters,
     "btrim": lambda node, value: None if (inner := _value(node, value)) is None else inner.strip(" "),
 }

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pii_tracer.config.lineage import LineageSources
+from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.naming_schemes import key_of
 from pii_tracer.model.datasets import ColumnId, DatasetId
@@ -190,3 +191,28 @@ def test_a_view_over_another_table_explains_nothing_of_an_input(tmp_path: Path) 
     (tmp_path / "views.sql").write_text(other)
     graph = harvest(LineageSources(events=["e.ndjson"], sql=["views.sql"]), tmp_path)
     assert [gap.kind for gap in graph.gaps] == [LineageGapKind.NO_COLUMNS]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "s3://b/raw/user=x/part.csv",
+        "s3a://b/raw/user=x/day=1/part-00000-abc.snappy.parquet",
+        "gs://b/raw/user=x/000000_0",
+        "abfss://c@a.dfs.core.windows.net/raw/user=x/p.json.gz",
+        "hdfs://n:8020/raw/user=x/part.orc",
+        "/w/raw/user=x/part.csv",
+    ],
+)
+def test_the_name_of_a_file_in_a_partition_keeps_no_value(path: str) -> None:
+    names = Identities({})
+    assert "x" not in names.of_path(path).name.split("raw")[1]
+    assert names.of_path(path).name.endswith("raw")
+    assert "user=" not in names.without_partitions(path)
+    placed = names.of_path("s3://b/raw/user=x/part.csv")
+    assert placed == names.of_path("s3://b/raw")
+
+
+def test_a_table_below_a_partition_is_one_of_its_own() -> None:
+    assert Identities({}).of_path("s3://b/tenant=5/orders").name == "tenant=5/orders"
+    assert Identities({}).of_path("s3://b/raw/part.csv").name == "raw/part.csv"

@@ -497,7 +497,7 @@ def test_a_statement_from_before_a_column_was_added_is_resolved_by_the_columns_o
             "eventTime": f"2026-11-{at}T00:00:00Z"
         }
 
-    later = told("09", "a", "b", "c", sql="SELECT 1")
+    later = told("09", "a", "b", "c", sql="SELECT count(*) FROM delta.`/wide`")
     assert "sql_opaque" in {g.kind for g in read([told("01", "a", "b", "c", sql=narrow), later]).graph.gaps}
     found = read([told("01", "a", "b", sql=narrow), later])
     assert found.graph.gaps == ()

@@ -126,15 +126,17 @@ def tell_gaps(events: Events, ledger: Ledger, mended: Mended) -> None:
                 run.proof,
                 "correct the sender of these events, then harvest again",
             )
+        kin = kindred.of(run.proof.job)
         if run.inputs and not run.outputs:
-            if not _is_test(run) and not mended(run) and not _known(run, siblings[run.proof.job]):
+            if not _is_test(run) and not mended(run, kin) and not _known(run, siblings[run.proof.job]):
                 _no_outputs(run, ledger)
             continue
-        kin = kindred.of(run.proof.job)
         # columns can be told and leave out what was read through a function nobody sees into
-        unseen = (run.inputs - run.outputs).difference(*(rows.into(output, kin) for output in run.outputs))
+        unseen = run.inputs - run.outputs
+        for output in run.outputs:
+            unseen = rows.untold(unseen, output, kin)
         for output in sorted(run.outputs):
-            silent = unseen if output in run.told else run.inputs - values.into(output, kin)
+            silent = unseen if output in run.told else values.untold(run.inputs, output, kin)
             silent = silent - {output} - _by_steps(output, steps[run.proof.job], values, kin)
             if silent:
                 _no_columns(run, output, sorted(silent), ledger)

@@ -28,7 +28,7 @@ def tell_noted(noted: Iterable[Noted], ledger: Ledger, mended: Mended) -> None:
         tell_run(one.run, ledger)
         for output in one.run.outputs:
             _written(one, output, ledger)
-        if not one.run.outputs and not (one.by_word and mended(one.run)):
+        if not one.run.outputs and not (one.by_word and mended(one.run, {one.run.proof.job})):
             reason = f"job {one.run.proof.job} read {_listed(one.run.inputs)}, but no row names a target"
             ledger.gap(None, LineageGapKind.NO_OUTPUTS, f"{reason}{_code(one)}", one.run.proof, _SQL)
 

@@ -8,10 +8,12 @@ from urllib.parse import unquote
 
 from sqlglot import exp
 
+from pii_tracer.lineage.graph.edges import BY_USER
 from pii_tracer.lineage.sql.relations import Alt, Field
+from pii_tracer.lineage.sql.statements import session_users
 
 Filled = tuple[tuple[str, str], ...]
-"""Columns with the constant that they get; empty text: a number that the engine makes."""
+"""Columns with the constant that they get; empty text: a number that the engine makes. `BY_USER` is no constant."""
 EMPTY = "''"
 """How the empty text stands there."""
 
@@ -69,6 +71,8 @@ def default_of(name: str, value: object) -> list[tuple[str, str]]:
         return [(name, f"{sign}{value.name}" or (EMPTY if isinstance(value, exp.Literal) else value.sql()))]
     if isinstance(value, exp.Anonymous) and value.name.lower() in DRAWN:
         return []
+    if session_users.goes_in(value):
+        return [(name, BY_USER)]
     if not reads_columns(value):
         return [(name, "")]
     branches: list[object] = []
@@ -111,9 +115,12 @@ def defaulted(pairs: Iterable[tuple[str, Field]]) -> list[str]:
     return [name for name, item in pairs if item is DEFAULT]
 
 
-NULL_IS_COUNTED = frozenset({"mysql", "singlestore", "sqlite", "doris", "starrocks", "oracle"})
-"""Dialects in which a counted column has a number of its own where NULL is written, as an outer join may do
-(https://dev.mysql.com/doc/refman/8.4/en/example-auto-increment.html, as does 0 there).
+NULL_IS_COUNTED = frozenset(
+    {"mysql", "singlestore", "sqlite", "doris", "starrocks", "oracle", "teradata", "clickhouse"}
+)
+"""Dialects in which a column that its table fills is filled where NULL is written, too, as an outer join may do
+(https://dev.mysql.com/doc/refman/8.4/en/example-auto-increment.html, as does 0 there;
+https://clickhouse.com/docs/operations/settings/settings#insert_null_as_default).
 """
 
 

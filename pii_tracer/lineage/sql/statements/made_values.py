@@ -13,8 +13,9 @@ from typing import cast
 
 from sqlglot import exp
 
-from pii_tracer.lineage.graph.edges import EdgeType
+from pii_tracer.lineage.graph.edges import BY_USER, EdgeType
 from pii_tracer.lineage.sql.relations import COUNTED, GENERATED, Alt, Field
+from pii_tracer.lineage.sql.statements import session_users
 from pii_tracer.lineage.sql.statements.filled_columns import DRAWN, EMPTY
 
 _READ_BY_PLANNERS = frozenset({"spark", "spark2", "databricks", "hive"})
@@ -27,7 +28,7 @@ _NO_NUMBER = (
     exp.Uuid, exp.Localtimestamp, exp.TsOrDsToDate, exp.StrToDate, exp.StrToTime, exp.DateTrunc, exp.TimestampTrunc,
     exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub,
 )  # fmt: skip
-"""What is no value that a person has: times, the user who is logged in, and drawn UUIDs."""
+"""What is no number that a person has: times, the user who is logged in (`session_users`), and drawn UUIDs."""
 _NO_NUMBER_NAMES = DRAWN | {
     "user", "current_user", "session_user", "system_user", "database", "current_database", "current_schema", "version",
     "now", "sysdate", "systimestamp", "getdate", "getutcdate", "sysdatetime", "sysutcdatetime", "today",
@@ -45,6 +46,8 @@ def made_in(fields: Iterable[Field], dialect: str) -> tuple[tuple[str, str], ...
 
 def _made(alt: Alt, *, known: bool) -> Iterator[str]:
     """The constants of one way, and an empty text for a value that is not known to be one."""
+    if alt.expression is not None and session_users.goes_in(alt.expression):
+        yield BY_USER
     if any(d.kind.type is EdgeType.DIRECT and d.kind != COUNTED for d in alt.deps):
         return
     if not known:

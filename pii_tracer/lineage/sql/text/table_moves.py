@@ -24,6 +24,7 @@ class Move:
     only, without: the columns of the source that come, or that do not, where the statement lists them. versions: what
     says since when a row of the target holds, where it keeps versions; empty if it keeps none. fixed: the columns of
     the partition that comes, with their constants. swapped: whether the definitions of both go along with the rows.
+    as_it_is: whether files change their table and are not written again, so that both have to have the same columns.
     """
 
     effect: Effect
@@ -34,6 +35,7 @@ class Move:
     versions: str = ""
     fixed: tuple[tuple[str, str], ...] = ()
     swapped: bool = False
+    as_it_is: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class _Form:
     """(source, target) groups of the pattern."""
     dialects: frozenset[str] | None
     """Where it is written so; None: everywhere."""
+    by_name: bool
+    """Whether columns go where the same names are."""
 
     @property
     def swaps(self) -> bool:
@@ -51,8 +55,14 @@ class _Form:
         return len(self.ways) > 1 and self.effect is Effect.REPLACE
 
 
-def _form(pattern: str, effect: Effect, *ways: tuple[str, str], dialects: frozenset[str] | None = None) -> _Form:
-    return _Form(re.compile(rf"^\s*{pattern}", re.IGNORECASE | re.DOTALL), effect, ways, dialects)
+def _form(
+    pattern: str,
+    effect: Effect,
+    *ways: tuple[str, str],
+    dialects: frozenset[str] | None = None,
+    by_name: bool = False,
+) -> _Form:
+    return _Form(re.compile(rf"^\s*{pattern}", re.IGNORECASE | re.DOTALL), effect, ways, dialects, by_name)
 
 
 _A, _B = rf"(?P<a>{TABLE})", rf"(?P<b>{TABLE})"
@@ -73,7 +83,7 @@ _FORMS = (
     _form(rf"ALTER\s+TABLE\s+(?:IF\s+EXISTS\s+)?{_A}\s+SWAP\s+WITH\s+{_B}", Effect.REPLACE, ("a", "b"), ("b", "a")),
     _form(rf"RENAME\s+(?:TABLE\s+)?(?:IF\s+EXISTS\s+)?{_A}\s+TO\s+{_B}\s*$", Effect.RENAME, ("a", "b")),
     # https://docs.aws.amazon.com/redshift/latest/dg/r_ALTER_TABLE_APPEND.html
-    _form(rf"ALTER\s+TABLE\s+{_A}\s+APPEND\s+FROM\s+{_B}", Effect.APPEND, ("b", "a")),
+    _form(rf"ALTER\s+TABLE\s+{_A}\s+APPEND\s+FROM\s+{_B}", Effect.APPEND, ("b", "a"), by_name=True),
     # https://docs.databricks.com/aws/en/ldp/developer/ldp-sql-ref-apply-changes-into
     _form(
         rf"(?:APPLY\s+CHANGES|(?:CREATE\s+FLOW\s+{TABLE}\s+AS\s+)?AUTO\s+CDC(?:\s+ONCE)?)\s+INTO\s+{_A}\s+"
@@ -159,7 +169,11 @@ def moves_of(text: str, dialect: str) -> tuple[Move, ...] | None:
         if found:
             names = {k: v for k, v in found.groupdict().items() if v is not None}
             fixed = tuple((one["column"], one["value"]) for one in _FIXED.finditer(names.get("part", "")))
-            moves = [Move(form.effect, names[a], names[b], fixed=fixed, swapped=form.swaps) for a, b in form.ways]
+            same = form.effect is Effect.APPEND and not form.by_name
+            moves = [
+                Move(form.effect, names[a], names[b], fixed=fixed, swapped=form.swaps, as_it_is=same)
+                for a, b in form.ways
+            ]
             return tuple(_listed(move, text[found.end() :]) for move in moves)
     for name, conversion in _conversions():
         if found := conversion.match(text):

@@ -330,3 +330,35 @@ def test_a_branch_that_is_unchanged_is_one_also_beside_a_join() -> None:
 )
 def test_what_comes_of_one_table_is_no_union(told: list[Told]) -> None:
     assert doubts("SELECT 1;", of_columns(id=[THE_KEY], w=told)) == ()
+
+
+def lineage_of(table: str, source: str, column: str) -> dict[str, Any]:
+    """A columnLineage facet: the table's columns, made of another one's."""
+    fields = {
+        to: {"inputFields": [{**dataset(source).model_dump(), "field": name, "transformations": PLAIN}]}
+        for to, name in (("id", column), ("w", "w"))
+    }
+    return named(table, columnLineage={"fields": fields})
+
+
+def test_what_a_dataset_says_of_itself_explains_no_job() -> None:
+    """Once a job put shops there, too: the description tells that they go in, and not into which columns this job."""
+    described = {
+        "eventTime": "2026-11-01T00:00:00Z",
+        "producer": "https://example.com/catalog",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/DatasetEvent",
+        "dataset": lineage_of("prod.out", "prod.shops", "name"),
+    }
+    job = event(named("prod.out"), inputs=[named("prod.shops")])
+    assert "no_columns" in doubts(KEYS, described, job)
+    assert "no_columns" not in doubts(KEYS, event(lineage_of("prod.out", "prod.shops", "name")), job)
+
+
+def test_a_run_that_names_no_output_is_not_explained_by_what_another_job_did() -> None:
+    read = event(named("prod.a"), run=2, inputs=[named("prod.visits")]) | {"outputs": []}
+    told = {"sql": {"query": "CREATE TABLE prod.a AS SELECT user_id AS id, w FROM prod.visits"}}
+    other = event(named("prod.a"), inputs=[named("prod.visits")], of_job=told)
+    other["job"]["name"] = "other"
+    assert doubts(KEYS, read, other) == ("no_outputs",)
+    other["job"]["name"] = LOAD
+    assert doubts(KEYS, read, other) == ()
