@@ -243,7 +243,7 @@ class Bystanders(Frozen):
         return (
             f"{counted(self.added, 'row')} of other people more than before the run. A writer added rows during the "
             "run, so nobody knows whether the earlier rows are unchanged. Stop the writer, check its rows, then plan "
-            "again (with `--source-erased` if the source is erased): the new run counts the rows anew"
+            "again (with `--source-erased` if the source is erased): the new run counts the rows again"
         )
 
 
