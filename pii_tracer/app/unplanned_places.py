@@ -23,7 +23,9 @@ from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.refused_places import Refused, waived, with_refused
-from pii_tracer.verify.verdicts import SINCE, ByteVerdict
+from pii_tracer.verify.verdicts import NO_COPY, SINCE, ByteVerdict, Residue
+from planners.copies.scan_evidence import CatalogEvidence
+from planners.gaps.table_descriptions import waived_text, waives_unread
 
 SEEN = frozenset(
     {
@@ -116,6 +118,23 @@ def left_since(
         left = left_of(tables, names, marks)
         if plan.partitioned is not None and left is not None and (names not in then or then[names].left != left):
             yield ByteVerdict(copy_id=f"{SINCE}{names[0]}", root=names[0], files=(), unverified=(_LEFT,))
+
+
+def catalog_texts_since(plan: ErasurePlan, found: Iterable[CatalogEvidence], marks: MarkKey) -> Iterator[ByteVerdict]:
+    """What catalogs keep of tables and namespaces and tells of the persons, or cannot be read: all of it that nobody
+    waived. A waiver of an earlier version names no texts, and covers what its gap was about."""
+    for one in found:
+        gap = waived_text(plan, one.title)
+        stays = frozenset(gap.files) if gap else frozenset()
+        new = {text for text in one.texts if gap is None or marks.of_file(gap.evidence, text) not in stays}
+        waived_whole = gap is not None and not gap.files
+        name = f"{NO_COPY if gap else SINCE}{one.title}"
+        told = one.places if new and not waived_whole else ()
+        residue = tuple(Residue(copy_id=name, file=one.title, where=place, form="text") for place in told)
+        unread = [cause for cause in one.unread if not waives_unread(plan, one.title, cause)]
+        unverified = tuple(f"{one.title}: texts in the catalog were not read: {cause}" for cause in unread)
+        if residue or unverified:
+            yield ByteVerdict(copy_id=name, root=one.title, files=(), residue=residue, unverified=unverified)
 
 
 _LEFT = (

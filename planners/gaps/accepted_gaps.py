@@ -11,6 +11,7 @@ from pii_tracer.model.gap_kinds import IN_STORES, OF_PLACES, GapKind
 from pii_tracer.model.plan import Gap
 from pii_tracer.model.waivers import MarkKey, Waiver
 from planners.copies.scan_evidence import NO_HASHES, Evidence, FileHashes, HdfsEvidence, RemoteEvidence, StoredEvidence
+from planners.gaps.table_descriptions import catalog_texts
 from planners.locate.subject_survey import World
 
 _STAY = frozenset({GapKind.UNEXPECTED_COPY, GapKind.STREAMING_STATE, *IN_STORES})
@@ -39,7 +40,7 @@ def accepted(
     def marks(digests: Collection[str]) -> tuple[str, ...]:
         return tuple(sorted(keyed.of_file(place, digest) for digest in digests))
 
-    holding = hashes.holding if gap.kind in _STAY else ()
+    holding = catalog_texts(gap, world) or (hashes.holding if gap.kind in _STAY else ())
     told = {"listed": keyed.of_file(place, gap.listed)} if gap.listed else {}
     shown = gap.model_copy(update={"files": marks(holding), "unread": marks(hashes.unread), **told})
     shown = shown.model_copy(update={"seen": keyed.of_gap(_facts(shown, world, persons))})

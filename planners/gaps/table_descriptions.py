@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.plan import NUMBERED, Copy, Gap
+from pii_tracer.model.plan import NUMBERED, Copy, ErasurePlan, Gap
 from pii_tracer.scan.hits import stands_in
 from planners.formats.registry import planner_of
 from planners.gaps.copy_gap import gap_of
@@ -96,6 +96,27 @@ def _unread_texts(world: World) -> Iterator[Gap]:
             reason=reason,
             evidence=", ".join(named[:_SHOWN]) + more,
         )
+
+
+def waived_text(plan: ErasurePlan, title: str) -> Gap | None:
+    """The waived gap about what a catalog keeps of one table or namespace; None where a task of its owner is open."""
+    return next((gap for gap in _waived(plan, f"gap-{GapKind.TABLE_TEXT}-{slug(title)}") if not gap.task), None)
+
+
+def waives_unread(plan: ErasurePlan, title: str, cause: str) -> bool:
+    """Whether somebody waived that texts of a catalog cannot be read for this cause."""
+    return bool(_waived(plan, f"{_OF_CATALOG}{slug(title.partition('.')[0])}-{short_digest(cause)}"))
+
+
+def _waived(plan: ErasurePlan, gap_id: str) -> list[Gap]:
+    return [gap for gap in plan.gaps if gap.id == gap_id and gap.dataset is None and gap.waiver]
+
+
+def catalog_texts(gap: Gap, world: World) -> frozenset[str]:
+    """SHA-256 of the texts in a catalog that hold the persons, where a gap is about them."""
+    if gap.kind != GapKind.TABLE_TEXT or gap.dataset is not None:
+        return frozenset()
+    return frozenset().union(*(one.texts for one in world.catalogs if gap.evidence.startswith(f"{one.title}: ")))
 
 
 def is_of_catalog(gap: Gap) -> bool:

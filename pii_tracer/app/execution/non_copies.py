@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pii_tracer.app.planning.catalog_text_search import telling_catalogs
 from pii_tracer.app.planning.value_masking import telling_left
 from pii_tracer.app.unplanned_places import (
+    catalog_texts_since,
     declared_since,
     left_since,
     lone_files,
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from pii_tracer.app.verification import Verification
     from pii_tracer.lake.inventory import Inventory, InventoryGap, RemotePlace
     from pii_tracer.model.hive_text.text_places import TextPlaces
+
+
+def _silent(told: str) -> None:
+    """Progress is that of the whole look."""
 
 
 def look_beside(looks: Verification, only: Collection[str] | None = None) -> tuple[ByteVerdict, ...]:
@@ -93,6 +99,7 @@ def look_beside(looks: Verification, only: Collection[str] | None = None) -> tup
         *_stored(looks),
         *unseen(plan, inventory, looks.patterns, looks.marks),
         *partitions_since(plan, inventory, paths, looks.patterns),
+        *catalog_texts_since(plan, telling_catalogs(looks.estate, looks.base, looks.patterns, _silent), looks.marks),
         *left_since(plan, telling_left(inventory, looks.patterns), looks.patterns, looks.marks),
     ]
     verdicts += (verdict for verdict in found_beyond if only is None or verdict.copy_id in only)

@@ -40,8 +40,9 @@ def telling_catalogs(
                 unread.setdefault(title, {})[f"{text.place} ({text.unread})"] = None
             if tells(text.document):
                 places.setdefault(title, {})[text.place] = None
+                # an old version of a table repeats the same text in another place
                 for part in digests_of_parts(text.document, tells):
-                    shown = repr((text.parts, text.place, part)).encode("utf-8", "replace")
+                    shown = repr((text.parts, part)).encode("utf-8", "replace")
                     texts[title].add(hashlib.sha256(shown).hexdigest())
         for title in sorted({*places, *unread}):
             if title in places:

@@ -12,6 +12,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog.sql import SqlCatalog
 
+from pii_tracer.app.planning.catalog_text_search import telling_catalogs
+from pii_tracer.app.settings import Settings
+from pii_tracer.app.unplanned_places import catalog_texts_since
+from pii_tracer.model.datasets import KeySet
+from pii_tracer.review.plan_file import load_plan
+from pii_tracer.scan.value_forms import build_patterns
+from pii_tracer.verify.verdicts import ByteVerdict
 from tests.app.planning.test_others_rows import (
     HERS,
     JOBS,
@@ -166,3 +173,47 @@ def test_a_further_property_with_the_same_text_is_not_waived_with_the_first(tmp_
     made.alter.set_table_properties({"exported-for": MAIL}, raise_if_not_exists=False)
     (gap,) = planned(base, *words)["gaps"]
     assert gap["waiver"] is None
+
+
+HER_MAIL = KeySet(name="person.email", origin="s.people.email", weak=False, values=(("subj_R", MAIL),))
+
+
+def since(base: Path) -> list[ByteVerdict]:
+    """What `verify` says of the catalogs' texts."""
+    settings = Settings(estate_file=base / "pii-tracer.yaml", state=base / "state")
+    found = telling_catalogs(settings.estate(), base, build_patterns((HER_MAIL,)), lambda told: None)
+    plan = load_plan(base / "r.plan.json").plan
+    return [*catalog_texts_since(plan, found, settings.key().marks)]
+
+
+def namespace(base: Path) -> SqlCatalog:
+    return SqlCatalog("ice", uri=f"sqlite:///{base}/c.db", warehouse=f"file://{base}/lake")
+
+
+def test_a_text_that_came_after_the_plan_is_found_by_verification(tmp_path: Path) -> None:
+    """A comment in a catalog that somebody wrote after planning was searched by nobody."""
+    base = estate(tmp_path)
+    (base / "lake" / "tickets").rmdir()
+    assert reasons(iceberg(base, lambda made: None)) == []
+    assert since(base) == []
+    namespace(base).update_namespace_properties("s", updates={"steward": MAIL})
+    [verdict] = since(base)
+    assert [(r.where, r.form) for r in verdict.residue] == [("properties and comments", "text")]
+    assert verdict.copy_id.startswith("(new) ")
+    assert MAIL not in verdict.model_dump_json()
+
+
+def test_a_waived_text_stays_and_another_one_beside_it_does_not(tmp_path: Path) -> None:
+    base = estate(tmp_path)
+    (base / "lake" / "tickets").rmdir()
+    iceberg(base, lambda made: None)
+    namespace(base).update_namespace_properties("s", updates={"steward": MAIL, "mail": f"to {MAIL}"})
+    words = "--waivers", str(write_waivers(base / "w.yaml", planned(base)["gaps"]))
+    assert planned(base, *words)["complete"]
+    assert since(base) == []
+    namespace(base).update_namespace_properties("s", removals={"steward"})
+    assert since(base) == [], "less than was waived"
+    namespace(base).update_namespace_properties("s", updates={"owner": f"of {MAIL}"})
+    assert len(since(base)) == 1
+    namespace(base).update_namespace_properties("s", removals={"owner", "mail"})
+    assert since(base) == []
