@@ -186,7 +186,7 @@ def test_rules_that_cannot_be_read_are_told(store: tuple[World, Lies]) -> None:
     copy = archive(world.new("rules"))
     lies.refused["replication"] = "AccessDenied"
     [told] = verification(world, copy).elsewhere()
-    assert "GetBucketReplication is refused (AccessDenied)" in told.unverified[0]
+    assert "GetBucketReplication is rejected (AccessDenied)" in told.unverified[0]
     lies.refused["replication"] = "NotImplemented"
     assert verification(world, copy).elsewhere() == ()
 
@@ -274,7 +274,7 @@ def test_a_denial_of_the_question_behind_the_last_upload_is_no_refusal_of_a_mark
     world.client().create_multipart_upload(Bucket=bucket, Key="other/half.csv")
     lies.refused["upload-id-marker"] = code
     [told] = looked(world, archive(bucket)).unverified
-    assert f"ListMultipartUploads is refused ({code})" in told
+    assert f"ListMultipartUploads is rejected ({code})" in told
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "NotImplemented"])
