@@ -156,7 +156,7 @@ def test_a_wrong_name_is_taken_back(settings: Settings, capsys: pytest.CaptureFi
     asked(settings, PERSONS[0])
     narrowed(settings, "R-1", "app.gone")
     _, plan = made(settings)
-    assert "`pii-tracer requests narrow REQUEST --take-back NAME --keep FULL_NAME`" in plan.gaps[0].reason
+    assert "`pii-tracer requests narrow REQUEST --take-back WRONG_NAME --keep RIGHT_NAME`" in plan.gaps[0].reason
     words = ["--take-back", "app.gone", "--keep", "app.orders", "--asked", NOW.isoformat(), *SAID]
     for _ in range(2):  # sent again
         assert called(settings, "requests", "narrow", "R-1", *words) == ExitCode.DONE

@@ -234,7 +234,7 @@ def test_there_is_no_certificate_of_what_stays_or_does_not_hold(
 ) -> None:
     add_run(state, "plan-2", exceptions=(Reserved(kind=ReservedKind.HOLD, what="c9", why="tax law"),))
     assert command(["attest", "certificate", "plan-2", "--state", str(state)]) == 1
-    assert "something stays" in capsys.readouterr().err
+    assert "data remains" in capsys.readouterr().err
     (state / "runs/plan-1/evidence/plan.json").write_bytes(b"{}")
     assert command(["attest", "certificate", "plan-1", "--state", str(state)]) == 1
     assert "does not hold (plan" in capsys.readouterr().err
