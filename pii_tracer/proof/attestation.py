@@ -195,7 +195,7 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     if torn or digests != {proven.loaded.digest}:
         raise ProofError(
             "the journal is damaged, or belongs to a different plan",
-            todo="run `pii-tracer resume`, then `pii-tracer attest`",
+            todo="run `pii-tracer resume`, which attests the run at its end",
         )
     if len({request.id for request in plan.requests}) != len(plan.requests):
         raise ProofError(
@@ -221,10 +221,10 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     if left:
         raise ProofError(
             f"{counted(len(left), 'step is', 'steps are')} open, first {left[0]}",
-            todo="run `pii-tracer resume`, then `pii-tracer attest`",
+            todo="run `pii-tracer resume`, which attests the run at its end",
         )
     if records[-1].kind is not Kind.RUN_FINISHED or records[-1].facts.get("state") != "complete":
-        raise ProofError("the run has not finished", todo="run `pii-tracer resume`, then `pii-tracer attest`")
+        raise ProofError("the run has not finished", todo="run `pii-tracer resume`, which attests the run at its end")
     blocked = [copy.id for copy in plan.copies if copy.strategy is Strategy.BLOCKED]
     if blocked:
         raise ProofError(
@@ -243,9 +243,14 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
             todo="make a plan for the copies that were left out",
         )
     if not proven.scope:
-        raise ProofError("the scope is empty: nothing was verified", todo="run `pii-tracer verify`, then attest")
+        raise ProofError(
+            "the scope is empty: nothing was verified",
+            todo="run `pii-tracer resume`, which searches the copies again and attests",
+        )
     if not proven.approvals:
-        raise ProofError("the run has no approval to attest", todo="run `pii-tracer attest` with the approvals")
+        raise ProofError(
+            "the run has no approval to attest", todo="restore the run's approvals, then run `pii-tracer resume`"
+        )
 
 
 def _predicate(
