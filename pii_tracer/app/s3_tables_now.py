@@ -188,7 +188,7 @@ def look_at(
     """Everything in a place in S3 that is no copy (see `look_past_s3`). texts: by what rules text is read. without:
     prefixes of keys that are left out."""
     if estate.s3 is None:
-        told = "not looked at: the estate file does not say how S3 is reached (`s3`)"
+        told = "not looked at: the estate file has no settings for S3 (`s3`)"
         return ByteVerdict(copy_id=name, root=str(place), files=(), unverified=(told,))
     clients = s3_clients(estate)
     try:

@@ -23,7 +23,7 @@ class Frozen(BaseModel):
 
 def _is_said(text: str) -> str:
     if not any(one.isalnum() for one in text):
-        raise ValueError("nothing that can be read is written here")
+        raise ValueError("the text must contain a letter or a digit")
     return text
 
 

@@ -44,6 +44,7 @@ from pii_tracer.run.journal import Kind, Record, parse
 from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.verdicts import to_be_seen
 
+_ATTESTS = "run `pii-tracer resume`, which searches the copies and attests the run"
 AGAIN = "computed_again"
 """Key of `pii_tracer.verify.verdicts.ComputedAgain` in the facts of a verification."""
 READING = "reading"
@@ -193,10 +194,7 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
     plan = proven.loaded.plan
     digests = {r.facts.get("plan_digest") for r in records if r.kind is Kind.RUN_STARTED}
     if torn or digests != {proven.loaded.digest}:
-        raise ProofError(
-            "the journal is damaged, or belongs to a different plan",
-            todo="run `pii-tracer resume`, then `pii-tracer attest`",
-        )
+        raise ProofError("the journal is damaged, or belongs to a different plan", todo=_ATTESTS)
     if len({request.id for request in plan.requests}) != len(plan.requests):
         raise ProofError(
             "two requests of the plan have the same id", todo="give each request a different id, then plan again"
@@ -219,12 +217,9 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
         )
     left = open_steps(plan, records)
     if left:
-        raise ProofError(
-            f"{counted(len(left), 'step is', 'steps are')} open, first {left[0]}",
-            todo="run `pii-tracer resume`, then `pii-tracer attest`",
-        )
+        raise ProofError(f"{counted(len(left), 'step is', 'steps are')} open, first {left[0]}", todo=_ATTESTS)
     if records[-1].kind is not Kind.RUN_FINISHED or records[-1].facts.get("state") != "complete":
-        raise ProofError("the run has not finished", todo="run `pii-tracer resume`, then `pii-tracer attest`")
+        raise ProofError("the run has not finished", todo=_ATTESTS)
     blocked = [copy.id for copy in plan.copies if copy.strategy is Strategy.BLOCKED]
     if blocked:
         raise ProofError(
@@ -243,9 +238,11 @@ def _refuse_open(proven: Proven, records: Sequence[Record], torn: int) -> None:
             todo="make a plan for the copies that were left out",
         )
     if not proven.scope:
-        raise ProofError("the scope is empty: nothing was verified", todo="run `pii-tracer verify`, then attest")
+        raise ProofError("the scope is empty: nothing was verified", todo=_ATTESTS)
     if not proven.approvals:
-        raise ProofError("the run has no approval to attest", todo="run `pii-tracer attest` with the approvals")
+        raise ProofError(
+            "the run has no approval to attest", todo="restore the run's approvals, then run `pii-tracer resume`"
+        )
 
 
 def _predicate(

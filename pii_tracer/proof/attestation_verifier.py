@@ -291,7 +291,7 @@ class _Check:
 
     def _approval(self, name: str, data: bytes, claimed: str) -> None:
         if digest_of(data) != claimed:
-            self.find(Check.APPROVAL, f"the bytes of {name} differ from the attested ones")
+            self.find(Check.APPROVAL, f"{name} differs from the attested bytes")
             return
         try:
             opened = dsse.unseal(data, self.given.approvers or ())

@@ -123,18 +123,18 @@ def _holds(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
     before, after = _by_id(old.holds), _by_id(new.holds)
     for name in sorted(after.keys() - before.keys()):
         hold = after[name]
-        text = f"keeps {len(hold.copies)} of the copies until {_day(hold.until)}: {hold.basis}, {hold.citation}"
+        text = f"keeps {len(hold.copies)} of the copies {_until(hold.until)}: {hold.basis}, {hold.citation}"
         yield Change(Sign.ADDED, About.HOLD, name, text, True)
     for name in sorted(before.keys() - after.keys()):
         yield Change(Sign.REMOVED, About.HOLD, name, "keeps nothing any more", True)
     for name, one, other in _pairs(before, after):
         if one.until != other.until:
-            text = f"until {_day(one.until)} becomes until {_day(other.until)}"
+            text = f"{_until(one.until)} becomes {_until(other.until)}"
             yield Change(Sign.CHANGED, About.HOLD, name, text, True)
 
 
-def _day(moment: datetime | None) -> str:
-    return "further notice" if moment is None else moment.date().isoformat()
+def _until(moment: datetime | None) -> str:
+    return "without an end date" if moment is None else f"until {moment.date()}"
 
 
 def _gaps(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
@@ -155,7 +155,7 @@ def _gaps(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
             yield Change(Sign.CHANGED, About.GAP, name, "is no longer waived", False)
         else:
             waiver = other.waiver
-            text = f"waived by {waiver.who} until {_day(waiver.until)}: {waiver.why}"
+            text = f"waived by {waiver.who} until {waiver.until.date()}: {waiver.why}"
             yield Change(Sign.CHANGED, About.GAP, name, text, True)
 
 
@@ -237,11 +237,11 @@ def _dates(old: ErasurePlan, new: ErasurePlan) -> Iterator[Change]:
         # the same plan that is made seconds later ends seconds later
         if abs(other - one) >= (timedelta(minutes=1) if subject == "done by" else timedelta.resolution):
             later = other > one
-            text = f"{_day(one)} becomes {_day(other)}, {_span(abs(other - one))} {'later' if later else 'earlier'}"
+            text = f"{one.date()} becomes {other.date()}, {_span(abs(other - one))} {'later' if later else 'earlier'}"
             # a later end and an earlier deadline both take time away
             yield Change(Sign.CHANGED, About.DATE, subject, text, later is (subject == "done by"))
     if old.totals.recheck_on != new.totals.recheck_on and new.totals.recheck_on:
-        text = f"plan again on {_day(new.totals.recheck_on)}"
+        text = f"plan again on {new.totals.recheck_on.date()}"
         yield Change(Sign.CHANGED, About.DATE, "recheck", text, False)
     yield from _step_dates(old, new)
 

@@ -213,8 +213,8 @@ def _exemptions(given: PolicyInput) -> Iterable[tuple[Level, str, Place]]:
         if hold.until is not None and hold.until <= given.now:
             yield Level.DENY, f"the hold {hold.id} has lapsed; the plan still keeps {copies} for it", at
         else:
-            until = "further notice" if hold.until is None else hold.until.date().isoformat()
-            words = f"{copies} not erased until {until}: {hold.basis}, {hold.citation} ({hold.id}, {hold.approver})"
+            until = "without an end date" if hold.until is None else f"until {hold.until.date().isoformat()}"
+            words = f"{copies} not erased {until}: {hold.basis}, {hold.citation} ({hold.id}, {hold.approver})"
             yield Level.WARN, words, at
             if hold.until is not None and hold.until <= given.plan.totals.finish:
                 yield Level.WARN, _too_short(f"the hold {hold.id}", hold.until, given), at

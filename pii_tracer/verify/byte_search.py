@@ -324,7 +324,7 @@ def with_uploads(verdict: ByteVerdict, uploads: int) -> ByteVerdict:
 
 def unread_uploads(place: str, number: int) -> str:
     """Why a place with so many unfinished multipart uploads is not clean."""
-    return f"{place}: {counted(number, 'unfinished multipart upload')}, and nobody can read their bytes"
+    return f"{place}: {counted(number, 'unfinished multipart upload')} with bytes that nobody can read"
 
 
 def _numbered(copy: Copy, hit: Hit) -> str | None:

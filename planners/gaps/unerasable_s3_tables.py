@@ -87,7 +87,7 @@ def _rest(place: RemotePlace, seen: RemoteEvidence) -> list[str]:
     if seen.unread_versions:
         told.append(f"{_number(seen.unread_versions, 'version')} could not be read completely")
     if place.uploads:
-        told.append(f"{_number(len(place.uploads), 'unfinished upload')}, and nobody can read their bytes")
+        told.append(f"{_number(len(place.uploads), 'unfinished upload')} with bytes that nobody can read")
     if seen.beyond:
         told.append(
             f"{_number(seen.beyond, 'file')} referenced by metadata of this place are outside of it, and were not read"

@@ -163,9 +163,13 @@ def certificate(statement: Mapping[str, Any], checked: Checked) -> Certificate:
             asked=said["requests"]["count"],
         )
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise ProofError("the attestation does not have a valid form", todo="run `pii-tracer attest` again") from None
+        raise ProofError(
+            "the attestation does not have a valid form", todo="run `pii-tracer resume`, which attests the run"
+        ) from None
     if not (made.persons and made.files and made.steps and made.approvals):
-        raise ProofError("no certificate: the attestation covers no data", todo="run `pii-tracer attest` again")
+        raise ProofError(
+            "no certificate: the attestation covers no data", todo="run `pii-tracer resume`, which attests the run"
+        )
     return made
 
 

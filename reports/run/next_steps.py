@@ -56,7 +56,7 @@ def next_steps(result: Mapping[str, Any], state: str | None = None) -> tuple[str
     if result["drift"]:
         told.append("the estate differs from the plan: check the changes, then plan again")
     if result["waiting_until"]:
-        told.append(f"{resume}, from {result['waiting_until']} on, or when the requested person has answered")
+        told.append(f"{resume}, from {result['waiting_until']} on, or when the person who was asked has answered")
     if result["failed"] and not told:
         told.append(f"fix the errors in the report, then {resume}")
     if result["attestation"] and not told:

@@ -156,7 +156,7 @@ def test_a_wrong_name_is_taken_back(settings: Settings, capsys: pytest.CaptureFi
     asked(settings, PERSONS[0])
     narrowed(settings, "R-1", "app.gone")
     _, plan = made(settings)
-    assert "`pii-tracer requests narrow REQUEST --take-back`" in plan.gaps[0].reason
+    assert "`pii-tracer requests narrow REQUEST --take-back WRONG_NAME --keep RIGHT_NAME`" in plan.gaps[0].reason
     words = ["--take-back", "app.gone", "--keep", "app.orders", "--asked", NOW.isoformat(), *SAID]
     for _ in range(2):  # sent again
         assert called(settings, "requests", "narrow", "R-1", *words) == ExitCode.DONE
@@ -195,7 +195,7 @@ def test_a_part_of_a_dataset_is_not_kept(settings: Settings) -> None:
     narrowed(settings, "R-2", "w/orders/day=1")
     for name in ("R-1", "R-2"):
         _, plan = made(settings, carried_over=False)
-        assert ("a part of app.orders, of which a person can keep only the whole" in plan.gaps[0].reason) is True, name
+        assert ("a part of app.orders, and a person can keep only the whole of it" in plan.gaps[0].reason) is True, name
     assert states(settings) == {"R-1": "carried_over", "R-2": "carried_over", "R-3": "received"}
 
 

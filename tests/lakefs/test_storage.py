@@ -91,7 +91,7 @@ def test_unfinished_uploads_below_a_repository_are_told(world: World) -> None:
     for key in ("ns/data/a", "elsewhere/b"):
         world.client().create_multipart_upload(Bucket=bucket, Key=key)
     assert begun_uploads(told, Path(), state) == [
-        f"s3://{bucket}/ns: 1 unfinished multipart upload, and nobody can read their bytes"
+        f"s3://{bucket}/ns: 1 unfinished multipart upload with bytes that nobody can read"
     ]
     gone = state.model_copy(update={"storage": "s3://there-is-none/ns"})
     [refused] = begun_uploads(told, Path(), gone)

@@ -100,7 +100,7 @@ def test_the_attestation_before_is_found_beside(state: Path, capsys: pytest.Capt
     second = add_run(state, "plan-2")
     key = ["--key", str(state / "keys/attest.pem.pub")]
     assert command(["attest", "verify", str(second.attestation), *key]) == 0
-    assert "before this one" not in capsys.readouterr().out
+    assert "the previous attestation" not in capsys.readouterr().out
     first = state / "runs/plan-1/attestation.json"
     first.write_bytes(first.read_bytes() + b"\n")
     assert command(["attest", "verify", str(second.attestation), *key]) == 1
@@ -123,7 +123,7 @@ def test_an_attestation_made_again_keeps_the_one_before_it(state: Path, capsys: 
     )
     assert first in [path.read_bytes() for path in folder.path.glob("attestation-*.json")]
     assert command(args(state, "--log", str(state / LOG_NAME))) == 0
-    assert "before this one" not in capsys.readouterr().out
+    assert "the previous attestation" not in capsys.readouterr().out
 
 
 def test_a_key_that_was_changed_is_given_beside_the_new_one(state: Path) -> None:
@@ -234,7 +234,7 @@ def test_there_is_no_certificate_of_what_stays_or_does_not_hold(
 ) -> None:
     add_run(state, "plan-2", exceptions=(Reserved(kind=ReservedKind.HOLD, what="c9", why="tax law"),))
     assert command(["attest", "certificate", "plan-2", "--state", str(state)]) == 1
-    assert "something stays" in capsys.readouterr().err
+    assert "data remains" in capsys.readouterr().err
     (state / "runs/plan-1/evidence/plan.json").write_bytes(b"{}")
     assert command(["attest", "certificate", "plan-1", "--state", str(state)]) == 1
     assert "does not hold (plan" in capsys.readouterr().err

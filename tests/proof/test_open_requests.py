@@ -122,7 +122,7 @@ def test_a_proof_of_before_she_came_back_no_longer_counts(tmp_path: Path, capsys
     attest_run(made, LEFT, (), STILL)
     capsys.readouterr()
     assert command([*words, *log]) == 1
-    assert "consistency: the run was attested again after this" in capsys.readouterr().out
+    assert "consistency: the run was attested again later" in capsys.readouterr().out
     assert command(words) == 0
     assert "not checked: later attestations" in capsys.readouterr().out
     file.write_bytes(proof_of_request(made.folder, "REQ-1").to_bytes())

@@ -228,7 +228,7 @@ def test_the_attestation_before_is_found_beside_a_proof_in_its_runs_folder(
     assert command(prove) == 0
     file = Path(capsys.readouterr().out.strip())
     assert command(["attest", "verify", str(file), "--key", public_key(tmp_path)]) == 0
-    assert "attestation before this one" not in capsys.readouterr().out
+    assert "the previous attestation" not in capsys.readouterr().out
     before = tmp_path / "state" / "runs" / "plan-1" / "attestation.json"
     before.write_bytes(before.read_bytes() + b"\n")
     assert command(["attest", "verify", str(file), "--key", public_key(tmp_path)]) == 1

@@ -293,7 +293,7 @@ RESULT = {
         ({}, []),
         (
             {"residue": [{"foreseen": ["gap-a"]}, {"foreseen": []}]},
-            ["remaining data in 1 place", "anything in 1 place"],
+            ["remaining data in 1 place", "no waiver expected data in 1 place"],
         ),
         ({"residue": [{"foreseen": ["gap-a", "gap-b"]}]}, ["(gap-a, gap-b)"]),
         ({"residue": [{}]}, ["--source-erased"]),

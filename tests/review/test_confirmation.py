@@ -162,7 +162,7 @@ def test_a_word_from_before_the_erasure_does_not_count(
     waits = people.run(step(), None)
     assert waits.waiting_until == erased + timedelta(days=14)
     assert waits.facts["confirmed_too_early"] == WORD.confirmed_at.isoformat()
-    assert people.verify(step(), None).findings[0].startswith("it was confirmed before what it waits for was over")
+    assert people.verify(step(), None).findings[0].startswith("it was confirmed before the previous steps ended")
     path.write_bytes(confirm(DIGEST, WORD.model_copy(update={"confirmed_at": erased}), key))
     assert people.run(step(), None).waiting_until is None
     assert people.verify(step(), None).ok
@@ -186,5 +186,5 @@ def test_a_word_that_tells_a_value_never_gets_into_the_journal(
 
 def test_without_anybody_trusted_the_step_fails_before_it_waits(tmp_path: Path) -> None:
     nobody = PeopleExecutor(tmp_path, DIGEST, [], lambda: NOW, lambda _: None)
-    with pytest.raises(RunError, match="no list of persons whose signature it trusts"):
+    with pytest.raises(RunError, match="the run has no list of trusted persons"):
         nobody.check(step(), None)

@@ -134,7 +134,7 @@ def test_engine_role_comes_from_the_whole_path(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_and_an_empty_search_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(ScanError, match="no folder"):
+    with pytest.raises(ScanError, match="the folder to scan does not exist"):
         scan_tree(tmp_path / "gone", BOTH)
     with pytest.raises(ScanError, match="no values"):
         build_patterns([KeySet(name="phone", origin="phone", weak=False, values=())])

@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_again_is_told_and_those_behind_it_are_read(t
     seen = [file(hit("phone"), path=name) for name in ("a.parquet", "b.parquet")]
     more, unread = rows_with_more(masked(tmp_path), HELD, seen, frozenset(HELD.kept), tmp_path.__truediv__, BOTH)
     assert more == {"b.parquet": 1}
-    assert unread == ("a.parquet: what else its rows hold cannot be read: ArrowInvalid",)
+    assert unread == ("a.parquet: other values of its rows cannot be read: ArrowInvalid",)
 
 
 def test_a_copy_whose_rows_nothing_finds_is_told_as_such(tmp_path: Path) -> None:
@@ -60,4 +60,4 @@ def test_a_copy_whose_rows_nothing_finds_is_told_as_such(tmp_path: Path) -> None
     copy = masked(tmp_path).model_copy(update={"match": None})
     more, unread = rows_with_more(copy, HELD, [file(hit("phone"))], frozenset(HELD.kept), tmp_path.__truediv__, BOTH)
     assert more == {}
-    assert unread == ("a.parquet: no column in it shows whose rows hold more than what is held",)
+    assert unread == ("a.parquet: no column in it shows whose rows have values that are not held",)

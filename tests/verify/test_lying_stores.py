@@ -186,7 +186,7 @@ def test_rules_that_cannot_be_read_are_told(store: tuple[World, Lies]) -> None:
     copy = archive(world.new("rules"))
     lies.refused["replication"] = "AccessDenied"
     [told] = verification(world, copy).elsewhere()
-    assert "GetBucketReplication is refused (AccessDenied)" in told.unverified[0]
+    assert "GetBucketReplication is rejected (AccessDenied)" in told.unverified[0]
     lies.refused["replication"] = "NotImplemented"
     assert verification(world, copy).elsewhere() == ()
 
@@ -202,7 +202,7 @@ def test_uploads_are_seen_where_a_server_lists_them_by_their_key_alone(store: tu
     for key in ("archive/half.csv", "other/half.csv"):
         client.create_multipart_upload(Bucket=bucket, Key=key)
     assert looked(world, archive(bucket)).unverified == (
-        f"s3://{bucket}/archive/: 1 unfinished multipart upload, and nobody can read their bytes",
+        f"s3://{bucket}/archive/: 1 unfinished multipart upload with bytes that nobody can read",
     )
     world.put(bucket, "archive/a.csv", OTHERS)
     told = [{"name": "a", "of": "prod.a", "bucket": bucket, "prefix": "archive/", "format": "csv"}]
@@ -233,7 +233,7 @@ def test_a_server_that_refuses_uploads_as_markers_is_asked_by_keys(
     lies.no_upload_ids, lies.uploads_page, lies.uploads_more = True, page, more
     assert {item["UploadId"] for item in upload_items(client, bucket)} == made
     assert looked(world, archive(bucket)).unverified == (
-        f"s3://{bucket}/archive/: 5 unfinished multipart uploads, and nobody can read their bytes",
+        f"s3://{bucket}/archive/: 5 unfinished multipart uploads with bytes that nobody can read",
     )
 
 
@@ -274,7 +274,7 @@ def test_a_denial_of_the_question_behind_the_last_upload_is_no_refusal_of_a_mark
     world.client().create_multipart_upload(Bucket=bucket, Key="other/half.csv")
     lies.refused["upload-id-marker"] = code
     [told] = looked(world, archive(bucket)).unverified
-    assert f"ListMultipartUploads is refused ({code})" in told
+    assert f"ListMultipartUploads is rejected ({code})" in told
 
 
 @pytest.mark.parametrize("code", ["AccessDenied", "NotImplemented"])

@@ -79,7 +79,7 @@ def test_one_that_came_in_a_column_called_as_the_key_is_unverified(tmp_path: Pat
     COME[how](tmp_path)
     verdict = looked(tmp_path, plan)["loose"]
     (told,) = verdict.unverified
-    assert "plan again" in told
+    assert "Plan again to check them" in told
     assert "`not_keys`" in told
     assert not verdict.residue
     assert with_since(RunVerdict(copies=()), [verdict]).unverified  # and so nothing is attested

@@ -148,7 +148,7 @@ def test_what_holds_and_backups_keep_need_not_be_looked_at() -> None:
 def test_a_copy_without_a_verdict_is_unverified_at_the_end() -> None:
     done = with_unseen(RunVerdict(copies=(CopyVerdict(copy_id="a", bytes=CLEAN),)), [copy("a"), copy("b")])
     assert done.erased == ("a",)
-    unseen = ByteVerdict(copy_id="b", root="/lake/b", files=(), unverified=("the run has no verdict about it",))
+    unseen = ByteVerdict(copy_id="b", root="/lake/b", files=(), unverified=("the run has no verdict for it",))
     assert done.copies[1:] == (CopyVerdict(copy_id="b", bytes=unseen),)
 
 

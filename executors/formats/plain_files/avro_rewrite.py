@@ -153,7 +153,7 @@ def _head(stream: IO[bytes]) -> _Head:
     stream.seek(0)
     schema = json.loads(header["meta"]["avro.schema"])
     if not isinstance(schema, dict) or schema.get("type") != "record":
-        raise RowsError("the Avro file contains no records", todo=BY_HAND)
+        raise RowsError("the schema of the Avro file is not a record", todo=BY_HAND)
     return _Head(
         raw=stream.read(size),
         schema=fastavro.parse_schema(schema),

@@ -40,7 +40,7 @@ def inner_name(name: str) -> str:
 def _alone(codec: str, pieces: Iterator[bytes], beside: Beside) -> Iterator[bytes]:
     yield from pieces
     if beside.foreign:
-        raise PackedError(f"{codec} content followed by different bytes")
+        raise PackedError(f"{codec} content followed by other bytes")
 
 
 def unpack(name: str, data: memoryview) -> tuple[str, str, bytes] | None:

@@ -92,7 +92,7 @@ class RowKeys:
         known = {name.lower() for name in columns}
         missing = dict.fromkeys(c for term in self.terms for c in term.columns if c.lower() not in known)
         if missing:
-            raise UnknownRowsError(f"the dataset has no {', '.join(missing)}, so nobody knows whose its rows are")
+            raise UnknownRowsError(f"it has no {', '.join(missing)}, so nobody knows whose its rows are")
 
 
 def search_rows(name: str, data: bytes | memoryview, collector: Collector) -> None:

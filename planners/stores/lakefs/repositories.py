@@ -244,8 +244,8 @@ class _Case:
         logs = _logs(state)
         if logs:
             reason = (
-                "the declared prefixes contain tables with their own logs (Delta, Iceberg, Hudi): a rewrite of their "
-                "files would break them"
+                "the declared prefixes contain tables that list their files in logs: a rewrite of their files would "
+                "break them"
             )
             gaps.append(
                 self._no_way(

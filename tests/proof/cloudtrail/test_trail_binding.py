@@ -138,7 +138,7 @@ def test_access_logs_name_what_old_records_do_not(evidence: Path) -> None:
     ]
     report = checked(evidence, [call("archive", "REQ1", AT)], access=lines)
     assert report.findings == ()
-    assert any("3 versions are bound by access logs" in note for note in report.notes)
+    assert any("3 versions are bound only by access logs" in note for note in report.notes)
     assert any("unsigned" in note for note in report.notes)
 
 

@@ -63,7 +63,7 @@ def test_what_was_not_given_is_said_to_be_unchecked(tmp_path: Path) -> None:
     envelope = published(tmp_path, 1)
     folder = run_folder(tmp_path, 1)
     notes = verify_attestation(envelope, folder / "evidence", [KEY.public_key()]).notes
-    assert any("before this one" in note for note in notes)
+    assert any("the previous attestation" in note for note in notes)
     assert any("log of attestations" in note for note in notes)
 
 

@@ -38,7 +38,9 @@ def decode(data: memoryview, collector: Collector) -> None:
             content = _unpack(content, blob["compression-codec"])
         collector.raw(content, "puffin blob")
         if blob.get("type") != _VECTOR or not is_vector(content):
-            collector.unread("a Puffin blob that is not a deletion vector; it may contain hashes of values (a sketch)")
+            collector.unread(
+                "a Puffin blob that is not a deletion vector; it may contain hashes of values (a sketch), or other data"
+            )
 
 
 def is_vector(content: bytes) -> bool:

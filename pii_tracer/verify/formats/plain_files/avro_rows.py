@@ -59,7 +59,9 @@ def _schema(path: Path) -> Any:
     with path.open("rb") as stream:
         schema: Any = fastavro.reader(stream).writer_schema
     if not isinstance(schema, dict) or schema.get("type") != "record":
-        raise ScanError("an Avro file contains no records", where=path.name, todo="let the folder's job rewrite it")
+        raise ScanError(
+            "the schema of an Avro file is not a record", where=path.name, todo="let the folder's job rewrite it"
+        )
     return schema
 
 
