@@ -80,7 +80,7 @@ def test_rows_go_on_over_ends_of_lines_in_quotes(tmp_path: Path) -> None:
     assert rows(found, made, tmp_path) == [("1", "a\n\n;b"), ("2", "c")]
     put(tmp_path, "b.csv", b"uid;note\n2;c\r\n")
     (gap,) = discover(made, tmp_path).gaps
-    assert (gap.kind, "more than one kind" in gap.reason) == ("unreadable", True)
+    assert (gap.kind, "different line endings" in gap.reason) == ("unreadable", True)
 
 
 def test_partition_folders_are_columns(tmp_path: Path) -> None:
