@@ -60,7 +60,7 @@ def test_tables_in_a_data_lake_are_places_of_their_own(azure: BlobService, dfs: 
     assert "object_rewrite" in {step["action"] for step in plan["steps"]}
     assert "object keys contain a value of the person" in gaps["parts"]["reason"]
     assert "its contents are not known for certain" in gaps["archived"]["reason"]
-    assert "a lease" in gaps["held"]["reason"]
+    assert "an active lease" in gaps["held"]["reason"]
     assert USER not in shop.plan_file.read_text()
     assert MAIL not in shop.plan_file.read_text()
 

@@ -128,7 +128,7 @@ def test_a_server_that_is_away(shop: Shop) -> None:
 def test_a_storage_that_is_not_mounted_is_not_taken_for_an_empty_one(shop: Shop) -> None:
     estate = Estate.model_validate(estate_data(shop.lakefs.url, str(shop.root / "elsewhere")))
     server = estate.lakefs[0]
-    with pytest.raises(EstateError, match="cannot be looked at"):
+    with pytest.raises(EstateError, match="cannot be read"):
         repository_state(estate, shop.base, server, server.repositories[0])
 
 
