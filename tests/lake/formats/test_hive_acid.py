@@ -106,7 +106,11 @@ def obstacle(names: str, **notes: Any) -> str | None:
         ("base_3/deeper/bucket_00000", {}, "from before it was transactional"),
         ("day=1/base_3/bucket_00000", {}, "belongs to no partition"),
         ("day=1/base_3/bucket_00000", {"partition_columns": (DAY,), "partitions": ("day=1",)}, None),
-        ("day=2/base_3/bucket_00000", {"partition_columns": (DAY,), "partitions": ("day=1",)}, "belongs to no partition"),
+        (
+            "day=2/base_3/bucket_00000",
+            {"partition_columns": (DAY,), "partitions": ("day=1",)},
+            "belongs to no partition",
+        ),
         ("base_3_v01/bucket_00000 base_3_v02/bucket_00000", {}, "a compaction is running"),
         ("base_3/bucket_00000 delta_4_6/bucket_00000", {"settled": {"write_ids": (5,)}}, OPEN),
         ("base_6/bucket_00000 delta_4_6/bucket_00000", {"settled": {"write_ids": (5,)}}, None),

@@ -161,7 +161,7 @@ def test_short_numbers_names_and_what_stands_beside(world: World, tmp_path: Path
         "tagged": "person",
         "empty": "clean",
     }
-    assert "digits of a short key are in user_id; 1 version contain nothing else" in told["digits"].reason
+    assert "digits of a short key are in user_id; 1 version contains nothing else" in told["digits"].reason
     assert "(under ten digits) look like" in told["digits"].reason
     assert "the names of 1 object hold a value" in told["named"].reason
     assert told["empty"].reason.endswith("; the place contains no object")

@@ -37,7 +37,9 @@ def test_a_key_in_another_case_is_told_as_such() -> None:
         "prod.users does not contain the person of request R1: no row has this uid. A row has the key in a different"
         " case (capital or small letters)"
     )
-    assert error.todo.startswith("if that row is the same person's, write the key in the request as prod.users has it. Otherwise")
+    assert error.todo.startswith(
+        "if that row is the same person's, write the key in the request as prod.users has it. Otherwise"
+    )
     assert "check the key in the request" in error.todo
 
 

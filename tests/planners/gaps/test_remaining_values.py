@@ -74,7 +74,11 @@ def test_a_key_in_another_writing_is_told_as_one() -> None:
 
 @pytest.mark.parametrize(
     ("offers", "offered"),
-    [(None, ""), ("other_keys", "add the column under `other_keys`"), ("not_keys", "declare the column under `not_keys`")],
+    [
+        (None, ""),
+        ("other_keys", "add the column under `other_keys`"),
+        ("not_keys", "declare the column under `not_keys`"),
+    ],
 )
 def test_what_the_estate_file_can_say_of_a_column_is_offered(offers: Any, offered: str) -> None:
     (gap,) = told(OthersRows(column="note", rows=1, offers=offers))
