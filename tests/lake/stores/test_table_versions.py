@@ -163,7 +163,7 @@ def test_short_numbers_names_and_what_stands_beside(world: World, tmp_path: Path
     }
     assert "digits of a short key are in user_id; 1 version contains nothing else" in told["digits"].reason
     assert "(under ten digits) look like" in told["digits"].reason
-    assert "the names of 1 object hold a value" in told["named"].reason
+    assert "the names of 1 object contain a value" in told["named"].reason
     assert told["empty"].reason.endswith("; the place contains no object")
     assert MAIL not in repr(gaps)
     assert UID not in repr(gaps)
