@@ -44,8 +44,8 @@ def astray(state: TableState, ways: Iterable[tuple[str, tuple[Access, ...]]], *,
     planner = planner_of(state.format)
     if several and not planner.compares_whole_keys:
         return (
-            "lineage says that several columns are a key together, and no step for this format can do that. Let the "
-            "table's job write the key as one column, then plan again"
+            "lineage says that several columns are a key together, and no step for this format compares several "
+            "columns. Let the table's job write the key as one column, then plan again"
         )
     kinds = {column.name.lower(): column.type for column in state.columns}
     for column, access in ways:

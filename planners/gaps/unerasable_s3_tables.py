@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import Inventory, InventoryGap, RemotePlace
 from pii_tracer.model.datasets import PLAIN
 from pii_tracer.model.plan import Gap
@@ -95,8 +96,8 @@ def _rest(place: RemotePlace, seen: RemoteEvidence) -> list[str]:
     if place.doubt:
         told.append(place.doubt)
     if seen.digits:
-        alone = _number(seen.in_digits, "version")
-        told.append(f"digits of a short key are in {_few(seen.digits)}; {alone} contain nothing else of the person")
+        alone = counted(seen.in_digits, "version contains", "versions contain")
+        told.append(f"digits of a short key are in {_few(seen.digits)}; {alone} nothing else of the person")
     if seen.versions or told:  # where nothing lies, no row can remain
         told.append(_SHORT if seen.short else _NO_LINEAGE)
     return told

@@ -91,7 +91,7 @@ def test_tables_that_no_step_may_touch_stay_gaps_and_say_why(
     why = {
         "dropped": "the tool erases Iceberg tables there only if a catalog names them",
         "twice": "it has more than one name (ice.db.second, ice.db.twice)",
-        "strange": "may be somebody's",
+        "strange": "may belong to somebody",
         "web": f"references files with {web}, but Spark can access only {STORE}",
     }
     assert found.keys() == why.keys()

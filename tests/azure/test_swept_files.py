@@ -154,7 +154,7 @@ def test_what_the_driver_cannot_take_is_refused_and_says_what_to_do(
     with pytest.raises(RunError, match="no credentials"):
         spark_connector.conf(nobody)
     assert spark_connector.packages(SPARK_3_5) == ("org.apache.hadoop:hadoop-azure:3.3.4",)
-    with pytest.raises(RunError, match=r"not tried with Spark 4\.1"):
+    with pytest.raises(RunError, match=r"not supported with Spark 4\.1"):
         spark_connector.packages(SPARK_4_1)
 
 

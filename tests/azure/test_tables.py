@@ -60,7 +60,7 @@ def test_tables_in_a_data_lake_are_places_of_their_own(azure: BlobService, dfs: 
     assert "object_rewrite" in {step["action"] for step in plan["steps"]}
     assert "object keys contain a value of the person" in gaps["parts"]["reason"]
     assert "its contents are not known for certain" in gaps["archived"]["reason"]
-    assert "a lease" in gaps["held"]["reason"]
+    assert "an active lease" in gaps["held"]["reason"]
     assert USER not in shop.plan_file.read_text()
     assert MAIL not in shop.plan_file.read_text()
 
@@ -150,8 +150,8 @@ def test_files_of_a_table_that_are_not_its_rows_are_searched_and_never_written_a
         gap["evidence"]: gap["reason"] for gap in plan["gaps"] if gap["kind"] in ("object_place", "remote_table")
     }
     why = {
-        f"{STORE}/uc/view": "the catalog's table main.sales.view lies there, and its files are not plain rows",
-        f"{STORE}/lake": "the catalog's table main.sales.inner lies there, and its files are not plain rows",
+        f"{STORE}/uc/view": "the catalog's table main.sales.view is in this place, and its files are not plain rows",
+        f"{STORE}/lake": "the catalog's table main.sales.inner is in this place, and its files are not plain rows",
         f"{STORE}/uc/orc": "its catalog says that its files are orc, and they are parquet",
         f"{STORE.replace('shop@', 'other@')}/t": "the estate file does not declare its bucket or container",
     }

@@ -110,8 +110,8 @@ def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(lake: Lake) -> 
     why = {
         "dropped": "the tool erases Iceberg tables there only if a catalog names them",
         "twice": "it has more than one name (ice.db.second, ice.db.twice)",
-        "strange": "may be somebody's",
-        "led": "its property write.data.path leads new files out of its folder",
+        "strange": "may belong to somebody",
+        "led": "its property write.data.path puts new files outside of its folder",
     }
     assert {name: reason in found[name] for name, reason in why.items()} == dict.fromkeys(why, True)
 

@@ -172,7 +172,7 @@ def test_the_connectors_jar_is_fetched_whole_or_not_at_all(
     assert spark_connector.jars(estate, SPARK_3_5) == (jar,)
     assert len(asked) == 2, "once it is there, nobody asks again"
     assert list(jar.parent.iterdir()) == [jar]
-    with pytest.raises(RunError, match=r"not tried with Spark 4\.1"):
+    with pytest.raises(RunError, match=r"not supported with Spark 4\.1"):
         spark_connector.jars(estate, SPARK_4_1)
     own = estate.model_copy(update={"spark": estate.spark.model_copy(update={"conf": {"spark.jars": "/mine.jar"}})})
     assert spark_connector.jars(own, SPARK_4_1) == ()

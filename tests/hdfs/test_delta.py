@@ -119,7 +119,7 @@ def test_what_its_format_its_folder_or_its_rights_forbid_blocks_too(shop: Shop) 
     plan = shop.plan(hdfs=[name_node])[1]
     found = {gap["kind"]: gap for gap in plan["gaps"] if gap["waiver"] is None}
     assert "delta.appendOnly" in found["cannot_be_proved"]["reason"]
-    assert "may be somebody's" in found["strange_files"]["reason"]
+    assert "may belong to somebody" in found["strange_files"]["reason"]
     assert "AccessControlException" in found["hdfs_unread"]["reason"]
     assert steps_of(plan, "fixed") == []
     assert any(gap["kind"] == "hdfs_place" and gap["dataset"]["name"] == hidden for gap in plan["gaps"])

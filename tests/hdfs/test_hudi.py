@@ -99,7 +99,7 @@ def test_a_table_that_no_step_may_touch_stays_a_gap_and_says_why(shop: Shop) -> 
         "outer": "/outer/inner lies inside its folder",
         "broken": "the Hudi table's schema or timeline cannot be read",
         "logged": "a Hudi table that logs its changes",
-        "moved": "declare it as harbour.moved in the estate file",
+        "moved": "declare the table as harbour.moved in the estate file",
         "beside": "a file in a Hudi table's folder whose name is not one of Hudi's",
     }
     reasons: dict[str, str] = {}

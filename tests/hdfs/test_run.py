@@ -150,6 +150,6 @@ def test_another_snapshot_of_the_same_name_stays(shop: Shop) -> None:
     shop.hdfs.ask(shop.root, "CREATESNAPSHOT", snapshotname="daily")
     run = Run(shop, SNAPSHOT, place)
     for act in (run.check, run.run):
-        with pytest.raises(RunError, match="another snapshot"):
+        with pytest.raises(RunError, match="a different snapshot"):
             act()
     assert names(shop, f"{shop.root}/.snapshot") == ["daily"]

@@ -55,7 +55,7 @@ def test_files_in_an_encryption_zone_are_read_and_are_a_gap(hdfs: Hdfs, keys: st
     assert untreated(zone, seen[str(zone.location)]) == NO_STEP
     assert untreated(places["plain"], seen[str(places["plain"].location)]) is None
     assert untreated(places["zone/clean"], seen[str(places["zone/clean"].location)]) is None, "nobody is in it"
-    assert "it lies in an encryption zone" in {g.evidence: g.reason for g in found.gaps}[str(zone.location)]
+    assert "it is in an encryption zone" in {g.evidence: g.reason for g in found.gaps}[str(zone.location)]
 
 
 def test_an_erasure_coded_file_is_read_and_is_a_gap(hdfs: Hdfs, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_the_list_of_active_commits_also_comes_by_a_presigned_url(shop: Shop) ->
 def test_lost_commits_that_cannot_be_listed_are_said(shop: Shop) -> None:
     data = estate_data(shop.lakefs.url, str(shop.root))
     del data["lakefs"][0]["local_root"]
-    assert "cannot be read from here" in (found(shop, Estate.model_validate(data)).dangling or "")
+    assert "in a storage that this machine cannot read" in (found(shop, Estate.model_validate(data)).dangling or "")
     shop.lakefs.faults = lambda method, path: 403 if path.endswith("prepare_commits") else None
     assert "no right to prepare" in (found(shop).dangling or "")
     shop.lakefs.faults = lambda method, path: None
@@ -128,7 +128,7 @@ def test_a_server_that_is_away(shop: Shop) -> None:
 def test_a_storage_that_is_not_mounted_is_not_taken_for_an_empty_one(shop: Shop) -> None:
     estate = Estate.model_validate(estate_data(shop.lakefs.url, str(shop.root / "elsewhere")))
     server = estate.lakefs[0]
-    with pytest.raises(EstateError, match="cannot be looked at"):
+    with pytest.raises(EstateError, match="cannot be read"):
         repository_state(estate, shop.base, server, server.repositories[0])
 
 

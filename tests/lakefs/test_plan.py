@@ -81,7 +81,7 @@ def test_lower_retention_costs_history_and_says_so(shop: Shop) -> None:
     assert rules == {"default_days": 15, "branches": {"dev": 0, "free": 1, "main": 0}}
     (override,) = [o for o in made["overrides"] if o["kind"] == "lakefs_retention"]
     assert "default 60, dev 90 → default 15, dev 0, free 1, main 0" in override["reason"]
-    assert "1 object without the person that only they name will be lost" in override["reason"]
+    assert "1 object without the person that only these commits reference will be lost" in override["reason"]
     waited = steps(made)["lakefs_await_collection"]["parameters"]
     assert datetime.fromisoformat(waited["until"].replace("Z", "+00:00")) == NOW
     holders = {shop.commits[n] for n in ("first", "second", "third", "dev", "gone")}

@@ -230,7 +230,7 @@ def test_a_storage_that_nobody_can_list_is_unverified(shop: Shop) -> None:
     seen = run.look()
     assert not seen.bytes.residue
     assert not seen.bytes.clean
-    assert "cannot be listed" in seen.bytes.unverified[0]
+    assert "cannot list the storage" in seen.bytes.unverified[0]
 
 
 # --- refusals ---
@@ -295,7 +295,7 @@ def test_a_repository_that_moved_is_refused(shop: Shop) -> None:
     run = prepared(shop, *IMMEDIATE)
     step = run.steps[SET]
     run.steps[SET] = step.model_copy(update={"parameters": {**step.parameters, "storage": "local://elsewhere"}})
-    with pytest.raises(RunError, match="another storage"):
+    with pytest.raises(RunError, match="the storage of the repository differs"):
         run.act(SET)
 
 

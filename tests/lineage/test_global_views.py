@@ -69,7 +69,7 @@ def test_one_that_is_made_in_several_ways_is_taken_for_none(estate):
     graph = estate(sql={"a.sql": MAKES, "b.sql": other, "c.sql": READS.replace("*", "user_id, pan")})
     (gap,) = [g for g in graph.gaps if g.dataset == UNKNOWN]
     assert gap.kind == "unresolved_name"
-    assert "several statements make" in gap.reason
+    assert "several statements create" in gap.reason
     assert graph.downstream(PAYMENTS) == ()
     same = estate(sql={"a.sql": MAKES, "b.sql": f"-- again\n{MAKES.lower()}", "c.sql": READS})
     assert (same.gaps, arrows(same)) == ((), BOTH)

@@ -119,14 +119,15 @@ def test_a_table_that_is_called_so_is_never_hidden(tmp_path: Path, known: bool):
 @pytest.mark.parametrize("first", ["a", "z"], ids=["made before", "made in a later file"])
 @pytest.mark.parametrize("with_place", [True, False])
 def test_a_table_that_a_statement_makes_is_never_hidden(estate, first: str, with_place: bool):
-    place = f" LOCATION '{REAL.name}'" if with_place else ""
+    beside = DatasetId(namespace="file", name="/lakehouse/lake/prod/branch_x")  # not below the folder of `payments`
+    place = f" LOCATION '{beside.name}'" if with_place else ""
     graph = estate(
         sql={
             f"{first}.sql": f"CREATE TABLE lake.prod.payments.branch_x USING iceberg{place} AS SELECT pan FROM prod.copy",
             "m.sql": "INSERT INTO prod.copy (pan) SELECT pan FROM lake.prod.payments.branch_x",
         }
     )
-    made = REAL if with_place else DatasetId(namespace="unresolved", name="lake.prod.payments.branch_x")
+    made = beside if with_place else DatasetId(namespace="unresolved", name="lake.prod.payments.branch_x")
     assert sources(graph) == {made}
     assert arrows(graph, made) == {("pan", "pan")}
     assert graph.edges_into(PAYMENTS) == ()
@@ -194,7 +195,7 @@ def test_metadata_with_values_of_rows_is_a_gap_that_says_so(estate, table: str, 
     graph = estate(sql={"a.sql": f"CREATE TABLE prod.copy AS SELECT {select} FROM lake.prod.payments.{table}"})
     (gap,) = graph.gaps
     assert (gap.kind, gap.dataset) == ("sql_partial", COPY)
-    told, name = gap.reason.removeprefix("it takes ").split(": ")[0].split(" of ")
+    told, name = gap.reason.removeprefix("it reads ").split(". ")[0].split(" of ")
     assert column in told.split(", ")
     assert name == f"lake.prod.payments.{table}"
     assert "values of its rows" in gap.reason

@@ -87,7 +87,7 @@ def test_json_has_every_edge_of_the_way(made: Facts):
 
 def test_gaps_and_disagreements_of_the_way_are_told():
     gaps = [
-        LineageGap(dataset=ds("/b"), kind="no_columns", reason="nobody says", evidence="e:1", closes="give the SQL"),
+        LineageGap(dataset=ds("/b"), kind="no_columns", reason="nobody says", evidence="e:1", closes="add the SQL"),
         LineageGap(dataset=None, kind="no_outputs", reason="it may go anywhere", evidence="e:2"),
         LineageGap(dataset=ds("/x"), kind="no_columns", reason="far away", evidence="e:3"),
     ]
@@ -98,7 +98,7 @@ def test_gaps_and_disagreements_of_the_way_are_told():
     assert "events and SQL disagree on 1:" in text
     assert "file:/a.k -> file:/b.k: IDENTITY by events, TRANSFORMATION by SQL" in text
     assert "gaps on the way: 1" in text
-    assert "to close it: give the SQL" in text
+    assert "to close it: add the SQL" in text
     assert "gaps that may lead anywhere: 1" in text
     assert "far away" not in text
     told = json.loads(as_json(made))

@@ -120,8 +120,8 @@ def test_missing_old_and_foreign_files_are_refused(tmp_path: Path):
         ('{"format_version": 1, "facts": {}}', "older format"),
         ("", "cannot be read"),
         ("PK\x03\x04", "not a lineage graph"),
-        ("pii-tracer graph", "cut off"),
-        ("pii-tr", "cut off"),
+        ("pii-tracer graph", "is truncated"),
+        ("pii-tr", "is truncated"),
     ):
         (tmp_path / "file").write_text(text)
         with pytest.raises(LineageError, match=said) as caught:

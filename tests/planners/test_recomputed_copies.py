@@ -101,7 +101,7 @@ def test_the_gap_says_what_to_write() -> None:
 def test_one_in_which_the_search_does_not_find_nobody_stays_blocked(seen: Evidence) -> None:
     plan = waived(lake(seen={"/w/counts": seen, "/w/sums": NOBODY}))
     assert (copy(plan, "counts").strategy, plan.applyable) == (Strategy.BLOCKED, False)
-    assert "owner recomputes it" not in gap_of(plan).reason
+    assert "ask the owner to recompute it" not in gap_of(plan).reason
 
 
 def test_one_computed_from_what_a_hold_keeps_stays_blocked() -> None:

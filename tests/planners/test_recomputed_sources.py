@@ -24,7 +24,7 @@ from planners.step_drafts import CopyDraft, verification
 from tests.planners.smalllake import Lake, copy, dataset, hold
 from tests.planners.test_recomputed_copies import NOBODY, gap_of, lake, waived
 
-OFFER = "its owner computes it again"
+OFFER = "ask the owner to recompute it"
 
 
 def refused(plan: ErasurePlan) -> str:

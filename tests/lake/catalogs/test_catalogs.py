@@ -361,7 +361,7 @@ def test_a_view_that_cannot_be_read_is_a_gap_and_the_others_are_read(
     listing, texts_now = tables.list_rest("lake", catalog), list(tables.texts_of("lake", catalog))
     reasons = {one.evidence: one.reason for one in listing.gaps}
     assert "ValueError" in reasons["catalog lake.odd.torn"]
-    assert "holds a dot" in reasons["catalog lake.odd.v.1"]
+    assert "contains a dot" in reasons["catalog lake.odd.v.1"]
     assert "lake.odd.deep" in {one.name for one in listing.views}
     assert [one.parts for one in texts_now if one.unread] == [("odd", "torn")]
     assert ("odd", "deep") in {one.parts for one in texts_now}

@@ -70,7 +70,7 @@ def test_a_header_is_no_row_and_has_to_name_the_columns(tmp_path: Path) -> None:
     assert rows(found, made, tmp_path) == [("1", "a")]
     put(tmp_path, "b.csv", b"note|uid\nb|2\n")
     (gap,) = discover(made, tmp_path).gaps
-    assert (gap.kind, "other names" in gap.reason) == ("unreadable", True)
+    assert (gap.kind, "names or order differ" in gap.reason) == ("unreadable", True)
 
 
 def test_rows_go_on_over_ends_of_lines_in_quotes(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_rows_go_on_over_ends_of_lines_in_quotes(tmp_path: Path) -> None:
     assert rows(found, made, tmp_path) == [("1", "a\n\n;b"), ("2", "c")]
     put(tmp_path, "b.csv", b"uid;note\n2;c\r\n")
     (gap,) = discover(made, tmp_path).gaps
-    assert (gap.kind, "more than one kind" in gap.reason) == ("unreadable", True)
+    assert (gap.kind, "different line endings" in gap.reason) == ("unreadable", True)
 
 
 def test_partition_folders_are_columns(tmp_path: Path) -> None:

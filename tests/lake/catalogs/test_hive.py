@@ -114,15 +114,15 @@ UNTOLD: list[tuple[str, dict[str, Any]]] = [
     ("materialized view", {"kind": "MATERIALIZED_VIEW"}),
     ("storage handler", {"parameters": {"storage_handler": "org.apache.hadoop.hive.hbase.HBaseStorageHandler"}}),
     ("stored as directories", {"storedAsSubDirectories": True}),
-    ("not known here", {"stored": "org.example.OddInputFormat"}),
-    ("not known here", {"stored": TEXT}),
-    ("not known here", {"parameters": {"spark.sql.sources.provider": "jdbc"}}),
+    ("unknown format", {"stored": "org.example.OddInputFormat"}),
+    ("unknown format", {"stored": TEXT}),
+    ("unknown format", {"parameters": {"spark.sql.sources.provider": "jdbc"}}),
     ("`lineSep`", {"parameters": {"spark.sql.sources.provider": "csv"}, "options": {"linesep": ";"}}),
     (
         "option of its own",
         {"parameters": {"spark.sql.sources.provider": "json"}, "options": {"primitivesAsString": "true"}},
     ),
-    ("two places", {"parameters": {"spark.sql.sources.provider": "parquet"}, "options": {"path": "/elsewhere"}}),
+    ("different places", {"parameters": {"spark.sql.sources.provider": "parquet"}, "options": {"path": "/elsewhere"}}),
 ]
 
 

@@ -62,29 +62,29 @@ def test_a_table_has_the_columns_and_signs_that_the_metastore_names(hive: Hive, 
 
 
 REFUSED: list[tuple[str, str, Mapping[str, str], Mapping[str, str]]] = [
-    ("format that is not known", "org.apache.hadoop.hive.serde2.RegexSerDe", {"input.regex": "(.*)"}, {}),
-    ("format that is not known", "org.apache.hadoop.hive.contrib.serde2.MultiDelimitSerDe", {"field.delim": "||"}, {}),
-    ("not a single sign", LAZY, {"field.delim": "||"}, {}),
-    ("not a single sign", LAZY, {"field.delim": "é"}, {}),
+    ("unknown format", "org.apache.hadoop.hive.serde2.RegexSerDe", {"input.regex": "(.*)"}, {}),
+    ("unknown format", "org.apache.hadoop.hive.contrib.serde2.MultiDelimitSerDe", {"field.delim": "||"}, {}),
+    ("not a single ASCII character", LAZY, {"field.delim": "||"}, {}),
+    ("not a single ASCII character", LAZY, {"field.delim": "é"}, {}),
     ("beyond ASCII", LAZY, {"field.delim": "-56"}, {}),
     ("lines do not end", LAZY, {"line.delim": "\x02"}, {}),
     ("escape character", LAZY, {"escape.delim": "^"}, {}),
     ("text for NULL", LAZY, {"field.delim": ",", "serialization.null.format": "a,b"}, {}),
     ("text for NULL", LAZY, {"escape.delim": "\\", "serialization.null.format": "\\"}, {}),
     ("does not read its encoding", LAZY, {"serialization.encoding": "Shift_JIS"}, {}),
-    ("not known here", LAZY, {"some.day": "1"}, {}),
+    ("of the serializer are not known", LAZY, {"some.day": "1"}, {}),
     ("two values", LAZY, {"field.delim": ","}, {"field.delim": ";"}),
-    ("not known here", LAZY, {}, {"textinputformat.record.delimiter": "||"}),
+    ("unknown property of the table", LAZY, {}, {"textinputformat.record.delimiter": "||"}),
     ("skipped lines", LAZY, {}, {"skip.header.line.count": "one"}),
     ("skipped lines", LAZY, {}, {"skip.footer.line.count": "101"}),
     ("its quote", OPEN_CSV, {"quoteChar": "'"}, {}),
     ("its quote", OPEN_CSV, {"escapeChar": "^"}, {}),
-    ("not a single sign", OPEN_CSV, {"separatorChar": "\\"}, {}),
+    ("not a single ASCII character", OPEN_CSV, {"separatorChar": "\\"}, {}),
     ("empty text", LAZY, {"field.delim": "", "serialization.format": "|"}, {}),
-    ("not known here", LAZY, {"FIELD.DELIM": "|"}, {}),
-    ("not known here", OPEN_CSV, {"separatorchar": ";"}, {}),
-    ("not known here", OPEN_CSV, {"separatorChar": ",", "separatorchar": ";"}, {}),
-    ("not known here", LAZY, {}, {"Skip.Header.Line.Count": "1"}),
+    ("of the serializer are not known", LAZY, {"FIELD.DELIM": "|"}, {}),
+    ("of the serializer are not known", OPEN_CSV, {"separatorchar": ";"}, {}),
+    ("of the serializer are not known", OPEN_CSV, {"separatorChar": ",", "separatorchar": ";"}, {}),
+    ("unknown property of the table", LAZY, {}, {"Skip.Header.Line.Count": "1"}),
     ("does not read", OPEN_CSV, {"serialization.encoding": "ISO-8859-1"}, {}),
 ]
 
@@ -160,7 +160,7 @@ def _with_a_word_more(one: Any) -> None:
     [
         ("is not text", _orc),
         ("lacks properties", _without_properties),
-        ("other columns", _other_columns),
+        ("columns of a partition differ", _other_columns),
         ("does not have the form", _elsewhere),
         ("skipped lines", _with_a_word_more),
     ],
@@ -203,7 +203,7 @@ def test_bytes_that_the_byte_search_does_not_read_are_a_gap(content: bytes, hive
     home = text(tmp_path / "warehouse" / "plain", content)
     hive.table("prod.plain", home, TEXT, serde=LAZY)
     found = discover(lake(hive), tmp_path)
-    assert [(gap.kind, "no text" in gap.reason) for gap in found.gaps] == [("unreadable", True)]
+    assert [(gap.kind, "not text" in gap.reason) for gap in found.gaps] == [("unreadable", True)]
 
 
 def test_two_partitions_that_read_one_folder_differently_are_not_read() -> None:

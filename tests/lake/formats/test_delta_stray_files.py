@@ -117,5 +117,7 @@ def test_a_copy_with_somebodys_files_waits_for_a_person(tmp_path: Path, key: str
     gaps = [g for g in json.loads(out.read_bytes())["gaps"] if g["kind"] == "strange_files"]
     assert (code == ExitCode.INCOMPLETE, len(gaps)) == (is_copy, int(is_copy))
     for gap in gaps:
-        assert gap["reason"].startswith("the table's folder has 1 file not named like the table's own")
+        assert gap["reason"].startswith(
+            "the table's folder has 1 file in no version of its log, with names that Delta does not use"
+        )
         assert gap["evidence"].endswith("/badges/export/of-others.csv")

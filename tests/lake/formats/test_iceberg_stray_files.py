@@ -78,7 +78,7 @@ def test_files_that_are_not_named_as_writers_name_theirs_are_told(base: Path) ->
     (folder / "data" / "notes of the finance team.csv").write_text("somebody's")
     [(kind, reason)] = told(base)
     assert kind == "strange_files"
-    assert reason.startswith("the table's folder has 1 file not named like")
+    assert reason.startswith("the table's folder has 1 file in no snapshot, with names that Iceberg does not use")
 
 
 def test_metadata_of_hadoop_tables_is_numbered(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_each_file_is_read_by_its_partition() -> None:
         ("codec is not supported", "day=1/f.lz4", b"1|a\n"),
         ("content is not what its name says", "day=1/f", b"PAR1\0\0\0"),
         ("not closed on its line", "day=2/f", b'n\n"1\n'),
-        ("bytes that are no text", "day=1/f", b"1|a\0\n"),
+        ("bytes that are not text", "day=1/f", b"1|a\0\n"),
     ],
 )
 def test_what_is_no_row_keeps_a_folder_from_being_written(told: str, name: str, data: bytes) -> None:

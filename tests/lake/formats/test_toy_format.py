@@ -110,7 +110,7 @@ def test_a_table_inside_another_one_is_a_gap(people: Path) -> None:
 def test_another_format_than_declared_is_a_gap(people: Path) -> None:
     declared = DeclaredTable(name="shop.people", format=DELTA, location="warehouse/people")
     (gap,) = discover(estate(declared), people.parent.parent).gaps
-    assert (gap.kind, gap.reason) == (GapKind.FORMAT_MISMATCH, "shop.people is declared as delta and holds toy")
+    assert (gap.kind, gap.reason) == (GapKind.FORMAT_MISMATCH, "shop.people is declared as delta, but contains toy")
 
 
 def test_metadata_that_cannot_be_read_is_a_gap(people: Path) -> None:

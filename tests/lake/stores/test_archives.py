@@ -365,5 +365,5 @@ def test_readability_from_a_head(head: dict[str, Any], state: Readability) -> No
 
 
 def test_an_estate_without_s3_has_no_clients() -> None:
-    with pytest.raises(EstateError, match="how S3 is reached"):
+    with pytest.raises(EstateError, match="has no settings for S3"):
         s3_clients(estate("http://127.0.0.1:9", s3=None))

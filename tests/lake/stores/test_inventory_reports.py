@@ -151,12 +151,12 @@ def test_a_report_says_the_same_as_a_listing(world: World, kind: str) -> None:
     ("changes", "why"),
     [
         ({"age": timedelta(hours=49)}, "too old"),
-        ({"sourceBucket": "another"}, "another bucket"),
+        ({"sourceBucket": "another"}, "a different bucket"),
         ({"fileSchema": "Bucket, Key, Size"}, "lacks"),
         ({"fileFormat": "XML"}, "format"),
         ({"files": [{"key": "none", "MD5checksum": "0"}]}, "NoSuchKey"),
-        ({"files": "x"}, "is not one"),
-        ({"creationTimestamp": "soon"}, "is not one"),
+        ({"files": "x"}, "manifest is not valid"),
+        ({"creationTimestamp": "soon"}, "manifest is not valid"),
     ],
 )
 def test_a_report_that_cannot_be_relied_on_is_not_used(world: World, changes: dict[str, Any], why: str) -> None:

@@ -82,7 +82,7 @@ def test_a_table_with_two_names(house: House, second: str) -> None:
 def test_a_name_that_has_a_dot(house: House) -> None:
     house.table()
     pointed(house, table_name="or.ders")
-    assert "has a dot" in house.why()
+    assert "contains a dot" in house.why()
 
 
 def test_a_catalog_with_branches(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +144,7 @@ def test_a_data_file_beyond_the_folder(house: House) -> None:
     added = f"s3://{house.bucket}/landing/1.parquet"
     house.put(added, parquet(ROWS))
     made.add_files([added])
-    assert "its metadata names 1 file outside its folder" in house.why()
+    assert "its metadata references 1 file outside of its folder" in house.why()
     with made.transaction() as change:
         change.overwrite(ROWS)
     assert "1 file" in house.why(), "an older snapshot names it"
@@ -162,7 +162,7 @@ def test_other_files_beyond_the_folder(house: House, kind: str) -> None:
         "partition-statistics": statistics,
     }[kind]
     told(house, made, **{kind: [entry]})
-    assert "its metadata names 1 file outside its folder" in house.why()
+    assert "its metadata references 1 file outside of its folder" in house.why()
 
 
 def test_two_tables_that_share_a_file(house: House) -> None:
@@ -213,7 +213,7 @@ def test_files_of_a_delta_table(house: House) -> None:
 def test_a_place_inside_its_folder(house: House) -> None:
     house.table()
     house.more["roots"] = [f"{house.orders}/data/inner"]
-    assert "/data/inner lies inside its folder" in house.why()
+    assert "/data/inner is inside its folder" in house.why()
 
 
 def test_a_bucket_that_is_replicated(house: House) -> None:
@@ -262,11 +262,11 @@ def test_a_catalog_that_tells_something_else_a_moment_later(house: House, change
 def test_metadata_that_is_gone_or_damaged(house: House) -> None:
     made = house.table()
     house.put(made.metadata_location, b"{")
-    assert "metadata file that its catalog points at cannot be read: JSONDecodeError" in house.why()
+    assert "metadata file that its catalog references cannot be read: JSONDecodeError" in house.why()
     house.put(made.metadata_location, json.dumps({"location": house.orders, "format-version": 9}).encode())
     assert "the Iceberg metadata cannot be read: ValidationError" in house.why()
     house.drop(made.metadata_location)
-    assert "metadata file that its catalog points at cannot be read: FileNotFoundError" in house.why()
+    assert "metadata file that its catalog references cannot be read: FileNotFoundError" in house.why()
 
 
 def test_files_on_another_store(house: House) -> None:
@@ -387,7 +387,7 @@ def test_a_table_with_metadata_of_another_is_not_swept(house: House) -> None:
     rules = house.estate.retention.model_copy(update={"tables": {"core.prod.orders": "pii"}})
     wanted, [skipped] = targets(rules, (), tables, inventory, datetime.now(timezone.utc), swept_catalogs={"core"})
     assert wanted == ()
-    assert "of another table" in skipped.reason
+    assert "of a different table" in skipped.reason
 
 
 def test_the_inventory_has_the_table_and_no_gap(house: House) -> None:

@@ -161,9 +161,9 @@ def test_short_numbers_names_and_what_stands_beside(world: World, tmp_path: Path
         "tagged": "person",
         "empty": "clean",
     }
-    assert "digits of a short key are in user_id; 1 version hold nothing else" in told["digits"].reason
+    assert "digits of a short key are in user_id; 1 version contains nothing else" in told["digits"].reason
     assert "(under ten digits) look like" in told["digits"].reason
-    assert "the names of 1 object hold a value" in told["named"].reason
+    assert "the names of 1 object contain a value" in told["named"].reason
     assert told["empty"].reason.endswith("; the place contains no object")
     assert MAIL not in repr(gaps)
     assert UID not in repr(gaps)
@@ -180,7 +180,7 @@ def test_an_archived_object_is_not_looked_at_until_it_is_restored(world: World, 
     world.client().restore_object(Bucket=bucket, Key="t/old.csv", RestoreRequest={"Days": 1})
     world.advance()
     told = looked(world, tmp_path, f"s3://{bucket}/t")[f"s3://{bucket}/t"]
-    assert "1 of 2 objects hold the person" in told.reason
+    assert "1 of 2 objects contain the person" in told.reason
 
 
 def test_a_bound_that_two_people_share_is_told_from_the_file_it_describes(world: World, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_gaps_are_listed_with_what_closes_them_and_nothing_invisible(estate, tmp
     out = capsys.readouterr().out
     assert "events.ndjson: 1 event\n" in out
     assert "seen in events.ndjson:2; get a complete copy of the file" in out
-    assert "give the job's SQL, or an event with its columns (docs/lineage-sources.md#jobs-whose" in out
+    assert "add the job's SQL, or an event with its columns (docs/lineage-sources.md#jobs-whose" in out
     assert "\x1b" not in out
     assert "\u202e" not in out
 

@@ -77,6 +77,6 @@ def test_sql_that_is_followed_shows_that_it_is_a_constant(tmp_path: Path):
 def test_statements_that_the_producer_could_not_read_are_a_gap(tmp_path: Path):
     facet = {"extractionError": {"failedTasks": 1, "totalTasks": 2, "errors": [{"errorMessage": "no"}]}}
     (reason,) = _reasons(tmp_path, "id bigint", "id bigint", run=facet)
-    assert "1 of its 2 statements could not be read" in reason
+    assert "could not read 1 of its 2 statements" in reason
     none = {"extractionError": {"failedTasks": 0, "totalTasks": 2, "errors": []}}
     assert not _reasons(tmp_path, "id bigint", "id bigint", run=none)

@@ -129,7 +129,10 @@ def test_any_name_survives(read, column, table):
             {"outputs": [dataset(COPY, columnLineage={"fields": {"a": {"inputFields": [{"name": "x", "field": 3}]}}})]},
             "`inputFields.field` is not a text",
         ),
-        ({"outputs": [dataset(COPY, lifecycleStateChange={"lifecycleStateChange": "RENAME"})]}, "from what"),
+        (
+            {"outputs": [dataset(COPY, lifecycleStateChange={"lifecycleStateChange": "RENAME"})]},
+            "does not show the old name",
+        ),
         ({"outputs": [dataset(COPY, symlinks={"identifiers": {"name": "x"}})]}, "`symlinks.identifiers` is not"),
         ({"eventTime": 12}, "`eventTime` is not a time"),
         ({"eventTime": "yesterday"}, "`eventTime` is not a time"),

@@ -565,7 +565,7 @@ def test_an_expired_link_is_replaced(tmp_path: Path) -> None:
         ({"ends": "CLOSED"}, "ended a query before its result was read"),
         ({"states": ("RUNNING",) * 200}, "has not finished a query after 1800 seconds"),
         ({"truncated": True}, "truncated the result"),
-        ({"short": True}, "says 2 rows and gives others"),
+        ({"short": True}, "announced 2 rows, but sent a different number"),
         ({"expired": 9}, "redirects to a results store that refused: HTTP 403"),
         ({"token_for": 0}, "does not accept the token, or it expired"),
         ({"token_for": 1}, "does not accept the token, or it expired"),
@@ -692,5 +692,5 @@ def test_tables_without_a_row_are_a_gap(tmp_path: Path) -> None:
 def test_a_catalog_of_another_type_has_no_such_tables(tmp_path: Path) -> None:
     catalogs = {"uc": Catalog.model_validate({"type": "iceberg-rest", "uri": "http://127.0.0.1:1"})}
     sources = (UnityLineage(catalog="uc", warehouse=WAREHOUSE),)
-    with pytest.raises(LineageError, match="no catalog of the type `unity`"):
+    with pytest.raises(LineageError, match="is not a catalog of the type `unity`"):
         fetch_unity(sources, catalogs, tmp_path, NOW, lambda text: None, str)

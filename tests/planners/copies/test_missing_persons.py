@@ -24,9 +24,9 @@ def test_persons_whom_no_row_has_are_refused_together_and_none_is_named_by_the_k
     with pytest.raises(PersonsUnknown) as caught:
         resolve(PERSON, ROWS, wanted)
     error = caught.value
-    assert error.what == "the person of request R3 is not in prod.users: no row has this uid"
+    assert error.what == "prod.users does not contain the person of request R3: no row has this uid"
     assert (error.where, error.requests) == ("request R3", ("R2", "R3"))
-    assert error.todo.startswith("check the key in the request; where an earlier run erased the source")
+    assert error.todo.startswith("check the key in the request. If an earlier run erased the source")
 
 
 def test_a_key_in_another_case_is_told_as_such() -> None:
@@ -34,10 +34,12 @@ def test_a_key_in_another_case_is_told_as_such() -> None:
         resolve(PERSON, ROWS, [Wanted("R1", "s1", "ASHA")])
     error = caught.value
     assert error.what == (
-        "the person of request R1 is not in prod.users: no row has this uid, and a row has it in another case (capital"
-        " or small letters)"
+        "prod.users does not contain the person of request R1: no row has this uid. A row has the key in a different"
+        " case (capital or small letters)"
     )
-    assert error.todo.startswith("write the key in the request as prod.users has it, if that is the same person; or")
+    assert error.todo.startswith(
+        "if that row is the same person's, write the key in the request as prod.users has it. Otherwise"
+    )
     assert "check the key in the request" in error.todo
 
 

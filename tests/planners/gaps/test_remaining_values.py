@@ -24,7 +24,7 @@ FOUND_BY = Match(
         MatchTerm(column="mail", key_set="user.mail", type="string"),
     )
 )
-STAYS = "; or it is waived, and the run ends with residue"
+STAYS = ". Or waive this gap; then the run ends with residue"
 
 
 def world(others: dict[str, tuple[OthersRows, ...]], *places: Place) -> World:
@@ -46,35 +46,39 @@ def test_rows_of_others_are_told_column_by_column() -> None:
     one, two = told(OthersRows(column="note", rows=1), OthersRows(column="text", rows=1_200, more=True))
     assert (one.id, one.dataset, two.id) == ("gap-others_rows-raw-note", at("raw"), "gap-others_rows-raw-text")
     assert one.reason == (
-        "1 row that is not the persons' holds them in note: the plan finds rows by mail, uid, so this value stays"
+        "1 row that is not the persons' contains them in note: the plan finds rows by mail, uid, so this value would remain"
     )
     assert two.reason == (
-        "1,200 or more rows that are not the persons' hold them in text: the plan finds rows by mail, uid, so"
-        " these values stay"
+        "1,200 or more rows that are not the persons' contain them in text: the plan finds rows by mail, uid, so"
+        " these values would remain"
     )
-    assert one.evidence.startswith("ask their owner to clear the value in these rows")
+    assert one.evidence.startswith("ask the owner to clear the value in these rows")
     assert one.evidence.endswith(STAYS)
 
 
 def test_a_column_that_the_table_dropped_is_told_as_such() -> None:
     (gap,) = told(OthersRows(column="old", rows=2, dropped=True))
-    assert "hold them in old, a column that the table dropped: the plan" in gap.reason
-    assert gap.evidence.startswith("files without rows of the persons still have the column")
+    assert "contain them in old (a dropped column): the plan" in gap.reason
+    assert gap.evidence.startswith("files without rows of the persons still contain this column")
 
 
 def test_a_key_in_another_writing_is_told_as_one() -> None:
     one, many = told(OthersRows(column="uid", rows=1, key=True), OthersRows(column="uid", rows=2, key=True))
-    assert one.reason.startswith("in 1 row uid has a value of the persons in another writing")
-    assert one.reason.endswith("The plan compares whole values, so this row stays")
+    assert one.reason.startswith("in 1 row uid has a value of the persons in a different form")
+    assert one.reason.endswith("The plan compares whole values, so this row would remain")
     assert many.reason.startswith("in 2 rows uid has")
-    assert many.reason.endswith("so these rows stay")
-    assert one.evidence.startswith("if they are the persons', ask their owner to write the key there")
+    assert many.reason.endswith("so these rows would remain")
+    assert one.evidence.startswith("if the rows are the persons', ask the owner to write the key as the source has it")
     assert one.evidence.endswith(STAYS)
 
 
 @pytest.mark.parametrize(
     ("offers", "offered"),
-    [(None, ""), ("other_keys", "name it under `other_keys`"), ("not_keys", "declare them under `not_keys`")],
+    [
+        (None, ""),
+        ("other_keys", "add the column under `other_keys`"),
+        ("not_keys", "declare the column under `not_keys`"),
+    ],
 )
 def test_what_the_estate_file_can_say_of_a_column_is_offered(offers: Any, offered: str) -> None:
     (gap,) = told(OthersRows(column="note", rows=1, offers=offers))
@@ -89,7 +93,7 @@ def test_elements_of_a_list_are_offered_by_their_name_and_never_as_a_whole_colum
     assert item.state is not None
     listed = CopyDraft(copy=item.copy, state=item.state.model_copy(update={"columns": columns}))
     (gap,) = told(OthersRows(column="tags", rows=1, offers=offers), item=listed)
-    assert ("name `Tags.element` under `tables` or `other_keys`" in gap.evidence) is offered
+    assert ("add `Tags.element` under `tables` or `other_keys`" in gap.evidence) is offered
     assert "not_keys" not in gap.evidence
 
 
@@ -134,8 +138,8 @@ def folder(strategy: Strategy = Strategy.DELETE_BY_KEY, fmt: Format = Format.CSV
 def test_names_of_files_that_hold_the_persons_are_a_gap_of_the_folder() -> None:
     (gap,) = telling_names([folder()], world({}, IN_NAME))
     assert (gap.id, gap.dataset) == ("gap-object_names-raw", at("raw"))
-    assert gap.reason == "names of files, or of folders above them, hold the persons, and no step changes a name"
-    assert gap.evidence.startswith("their owner gives them other names, then plan again")
+    assert gap.reason == "names of files or folders contain values of the persons, and no step changes names"
+    assert gap.evidence.startswith("ask the owner to rename them, then plan again")
 
 
 @pytest.mark.parametrize(

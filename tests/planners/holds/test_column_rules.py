@@ -68,14 +68,14 @@ def test_what_is_not_there_is_told_with_what_could_be_held() -> None:
     wanted, missing = named_columns(held_by("who.phone", "other.phone", "none"), given)
     assert wanted == ("who.phone", "other.phone", "none")
     assert missing == (
-        "column who.phone (a field cannot be held by itself: `who` can)",
+        "column who.phone (a hold cannot keep a single field: hold `who`)",
         "column other.phone",
         "column none",
     )
     deep = CopyDraft(copy=_with((PlannedColumn(name="note", category="phone"),)).copy, state=given.state)
     assert named_columns(held_by("who.home.phone", categories=["phone"]), deep) == (
         ("who.home.phone", "Note"),
-        ("column who.home.phone (a field cannot be held by itself: `who` can)",),
+        ("column who.home.phone (a hold cannot keep a single field: hold `who`)",),
     )
     assert named_columns(held_by("none"), CopyDraft(copy=given.copy, state=None)) == (("none",), ())
 
@@ -85,7 +85,7 @@ def test_a_category_inside_a_struct_is_told_and_one_outside_is_not() -> None:
     told = (PlannedColumn(name="who", category="phone"), PlannedColumn(name="note", category="phone"))
     wanted, missing = named_columns(held_by(categories=["phone"]), _with(told, columns))
     assert wanted == ("Who", "Note")
-    assert missing == ("column of its own for the category phone, which lies inside who",)
+    assert missing == ("separate column for the category phone, which lies inside who",)
 
 
 def test_what_no_hold_keeps_becomes_null_and_the_key_stays_where_none_is_held() -> None:
@@ -108,7 +108,7 @@ def test_copies_whose_rows_are_changed_one_by_one_can_be_masked(strategy: Strate
     assert isinstance(mask(item(strategy)), Mask)
 
 
-NOT_BY_ROWS = "no row of the person can be changed by itself in this dataset"
+NOT_BY_ROWS = "no step can change single rows of the person in this dataset"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ NOT_BY_ROWS = "no row of the person can be changed by itself in this dataset"
         (CopyDraft(copy=item().copy, state=None), NOT_BY_ROWS),
         (
             item(mentions=(Mention(match=BY_UID, mask=Mask(columns=("Note",), held=(), found_by=())),)),
-            "a row of this dataset can name several persons, and is not held for one of them alone",
+            "a row of this dataset can name several persons, and a hold cannot keep it for only one of them",
         ),
         (
             item(
@@ -128,24 +128,24 @@ NOT_BY_ROWS = "no row of the person can be changed by itself in this dataset"
                     terms=(BY_UID.terms[0].model_copy(update={"beside": (KeyPart(column="Note", type="string"),)}),)
                 )
             ),
-            "its rows are found by a key of several columns, and no step keeps columns of such a row",
+            "its rows are found by a key of several columns, and no step keeps single columns of such rows",
         ),
         (
             item(match=Match(terms=(BY_UID.terms[0].model_copy(update={"access": (FieldAccess(name="id"),)}),))),
-            "no held column shows whose row it is, and UID.id lies in a column that holds more than that",
+            "no held column shows whose row it is, and UID.id is part of a column that also contains other data",
         ),
         (
             item(fixed={"AMOUNT": GENERATED}),
-            "Amount is held and made from other columns, and would be made again when they become NULL",
+            "Amount is held, but computed from other columns, and would change when these become NULL",
         ),
         (
             item(fixed={"AMOUNT": GENERATED, "UID": GENERATED}),
-            "Uid, Amount is held and made from other columns, and would be made again when they become NULL",
+            "Uid, Amount is held, but computed from other columns, and would change when these become NULL",
         ),
         (
             item(fixed={"NOTE": "NOT NULL"}, partition_columns=("TEXT",)),
-            "Note is NOT NULL; Text is a partition column: it cannot become NULL; if it may stay, name it in the hold,"
-            " too",
+            "Note is NOT NULL; Text is a partition column: it cannot become NULL; if it may be kept, add it to the"
+            " hold",
         ),
     ],
 )
@@ -190,5 +190,6 @@ def test_people_are_told_what_stays_and_what_goes() -> None:
     made = Mask(columns=("c", "d"), held=columns, found_by=())
     assert described(made, ["one", "two"]) == "kept: a, b (one; two); in the person's rows c, d become NULL"
     assert described(made.model_copy(update={"found_by": ("u", "v")}), ["one"]) == (
-        "kept: a, b (one); u, v stays too: no held column shows whose row it is; in the person's rows c, d become NULL"
+        "kept: a, b (one); u, v is also kept, because no held column shows whose row it is; in the person's"
+        " rows c, d become NULL"
     )

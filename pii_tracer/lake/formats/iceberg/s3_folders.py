@@ -34,7 +34,7 @@ def iceberg_folders(metadata: Any, file: S3Location) -> tuple[tuple[S3Location, 
             found = [*(known for known in found if not folder.holds(known)), folder]
     number = elsewhere + beyond
     return tuple(found), (
-        f"{counted(number, 'path in its metadata leads', 'paths of its metadata lead')} out of S3"
+        f"{counted(number, 'path in its metadata leads', 'paths in its metadata lead')} out of S3"
     ) if number else None
 
 

@@ -188,11 +188,8 @@ def _dangling(client: LakefsClient, name: str, storage: Storage | None, walk: _W
         active = active_commits(client, name, storage)
     except LakefsError as error:
         if error.status in (403, 404):
-            return (
-                ("the repository has no rules")
-                if error.status == 404
-                else ("the key's user has no right to prepare a collection")
-            )
+            missing = error.status == 404
+            return "the repository has no rules" if missing else "the key's user has no right to prepare a collection"
         raise
     except EstateError as error:
         return error.what

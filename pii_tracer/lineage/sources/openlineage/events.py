@@ -88,7 +88,7 @@ def read_events(
             for number, event in objects_of(place, gaps):
                 reason = reader.take(event)
                 if reason:
-                    gaps.add(number, reason, "correct the sender of these events, or leave it out")
+                    gaps.add(number, reason, "correct the sender of this event, or remove the event")
                     continue
                 events.read += 1
                 if events.read % _EVERY == 0:

@@ -198,13 +198,13 @@ def _is_test(run: Run) -> bool:
 def _no_outputs(run: Run, ledger: Ledger) -> None:
     names = ", ".join(str(d) for d in sorted(run.inputs))
     reason = f"job {run.proof.job} read {names}, but its events name no output{_code(run)}"
-    ledger.gap(None, LineageGapKind.NO_OUTPUTS, reason, run.proof, f"give {_SQL}")
+    ledger.gap(None, LineageGapKind.NO_OUTPUTS, reason, run.proof, f"add {_SQL}")
 
 
 def _no_columns(run: Run, output: DatasetId, missing: list[DatasetId], ledger: Ledger) -> None:
     names = ", ".join(map(str, missing))
     reason = f"job {run.proof.job} {_MAY[run.ended]} from {names}, but no event names the columns{_code(run)}"
-    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
+    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"add {_SQL}")
 
 
 def _left_out(run: Run, output: DatasetId, found: LeftOut, ledger: Ledger) -> None:
@@ -214,14 +214,14 @@ def _left_out(run: Run, output: DatasetId, found: LeftOut, ledger: Ledger) -> No
         f"job {run.proof.job} {_MAY[run.ended]} from {found.source}, but its events leave out columns {which}: "
         f"{', '.join(found.columns)}"
     )
-    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
+    ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"add {_SQL}")
 
 
 def _not_read(run: Run, outputs: Collection[DatasetId], ledger: Ledger) -> None:
     what = " and ".join(run.unread)
     reason = f"the events of job {run.proof.job} report that the sender could not read {what}{_code(run)}"
     for output in outputs or (None,):
-        ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"give {_SQL}")
+        ledger.gap(output, LineageGapKind.NO_COLUMNS, reason, run.proof, f"add {_SQL}")
 
 
 def _no_inputs(run: Run, output: DatasetId, ledger: Ledger) -> None:
