@@ -378,7 +378,7 @@ def test_a_topic_that_was_made_again_is_refused(broker: Broker) -> None:
         world.executor().check(world.steps[0], world.copy)
     other = planned(broker, compacted(broker), USERS, Strategy.TOMBSTONE, BY_KEY)
     wrong = other.steps[0].model_copy(update={"parameters": {**other.steps[0].parameters, "topic_id": "another"}})
-    with pytest.raises(RunError, match="made again"):
+    with pytest.raises(RunError, match="recreated after the plan"):
         other.executor().check(wrong, other.copy)
 
 
