@@ -318,7 +318,7 @@ def test_a_producer_that_writes_the_person_again_stops_it(broker: Broker) -> Non
     executor = world.executor()
     executor.run(world.steps[0], world.copy)
     broker.send(topic, (USER, value(USER, MAIL)))
-    with pytest.raises(RunError, match="again after the tombstones"):
+    with pytest.raises(RunError, match="to the topic after the tombstones"):
         executor.run(world.steps[1], world.copy)
     assert world.is_as_before()
 
