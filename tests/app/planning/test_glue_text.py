@@ -227,7 +227,7 @@ def test_no_folder_is_read_by_its_first_line_where_glue_has_text_that_is_not_rea
         "the catalog's table aws.prod.odd_same is in this place, and its files are not plain rows"
         in reasons[f"{at}/same"]
     )
-    assert f"{at}/around/odd lies inside its folder" in reasons[f"{at}/around"]
-    assert "the catalog's table aws.prod.odd_inside lies there" in reasons[f"{at}/in/side"]
+    assert f"{at}/around/odd is inside its folder" in reasons[f"{at}/around"]
+    assert "the catalog's table aws.prod.odd_inside is in this place" in reasons[f"{at}/in/side"]
     steps = {copy["table"] for copy in plan["copies"] if copy["id"] in {step["copy"] for step in plan["steps"]}}
     assert steps == {"shop.people", "prod.near"}

@@ -91,7 +91,7 @@ def test_a_key_inside_of_what_is_not_always_an_object_is_blocked(tmp_path: Path)
     base = estate(tmp_path, f'{{"who": {{"uid": {KEY}}}}}\n{{"who": "{KEY}"}}\n', jobs=jobs)
     (gap,) = [g for g in planned_with(base)["gaps"] if g["kind"] != "others_rows"]
     assert gap["kind"] == "cannot_be_proved"
-    assert gap["reason"].startswith("lineage says that who has a key in it, but there lines mix an object")
+    assert gap["reason"].startswith("lineage says that who contains a key, but some lines have an object")
 
 
 @pytest.mark.parametrize("text", [f'{{"uid": {KEY}\n', f"[{KEY}]\n", f'{{"uid": 1, "uid": "{KEY}"}}\n', "\xff\n"])

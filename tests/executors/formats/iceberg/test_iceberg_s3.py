@@ -152,7 +152,7 @@ def test_a_file_that_is_missing_or_a_table_inside_stops_the_sweep(lake: Lake) ->
     lake.world.client().delete_object(Bucket=lake.bucket, Key=inner)
     data = min(key for key in lake.keys() if key.endswith(".parquet"))  # noqa: SIM118
     lake.world.client().delete_object(Bucket=lake.bucket, Key=data)
-    with pytest.raises(AssertionError, match="1 file named by the table cannot be found"):
+    with pytest.raises(AssertionError, match="1 file referenced by the table cannot be found"):
         lake.run(SEQUENCE[-1])
 
 
