@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.mutants import TESTS
 from tests.nightly_tests import NIGHTLY
 from tests.slow_tests import SLOW, STAYS, is_slow, matches
 
@@ -83,14 +83,12 @@ def test_what_stays_is_run() -> None:
 
 def test_no_rule_is_slow() -> None:
     """What `make mutants` runs decides what is deleted and what is clean: there, only tests with an engine are slow."""
-    told = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("pytest_add_cli_args_test_selection")[2]
-    chosen = re.findall(r'"([^"]+)"', told.partition("\n]")[0])
-    left_out = tuple(after for word, after in pairwise(chosen) if word == "--ignore")
-    rules = tuple(path for path in chosen if path.startswith("tests/") and path not in left_out)
+    rules = tuple({f"tests/{path}" for paths in TESTS.values() for path in paths})
     assert len(rules) >= 4
+    assert all((ROOT / path).exists() for path in rules)
     for name in SLOW:
         for path in files(name):
-            if path.startswith(rules) and not path.startswith(left_out):
+            if path.startswith(rules):
                 assert "pytest.mark.spark" in (ROOT / path).read_text(encoding="utf-8"), name
 
 
