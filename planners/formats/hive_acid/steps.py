@@ -23,7 +23,7 @@ def table_steps(item: CopyDraft) -> tuple[Draft, ...]:
     if item.copy.match:
         steps.add(
             HIVE_ACID_DELETE_ROWS,
-            "Hive marks the rows as deleted; base and delta files still contain them",
+            "Hive marks the rows as deleted; its bases and deltas still contain them",
             hazards=("H11", "E1"),
             verification="Hive finds no row of the person, and the keys are gone from the scratch folder",
             irreversible=False,
