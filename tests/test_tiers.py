@@ -83,8 +83,9 @@ def test_what_stays_is_run() -> None:
 
 def test_no_rule_is_slow() -> None:
     """What `make mutants` runs decides what is deleted and what is clean: there, only tests with an engine are slow."""
-    rules = tuple({f"tests/{place}" for places in TESTS.values() for place in places})
+    rules = tuple({f"tests/{path}" for paths in TESTS.values() for path in paths})
     assert len(rules) >= 4
+    assert all((ROOT / path).exists() for path in rules)
     for name in SLOW:
         for path in files(name):
             if path.startswith(rules):

@@ -105,7 +105,7 @@ def refuse_nested(folder: Path, own: Callable[[Path], bool] = lambda place: Fals
         for path in folder.glob("**/" + marker):
             if not own(path.parent):
                 raise RunError(
-                    "this folder contains a different table, which work on these files would break",
+                    "this folder contains a different table: work on these files would break it",
                     where=str(path.parent),
                     todo="move one of the two tables, then plan again",
                 )

@@ -77,7 +77,7 @@ def merged(settings: Iterable[Mapping[str, str]]) -> dict[str, str]:
         clash = sorted(name for name, value in one.items() if found.get(name, value) != value)
         if clash:
             raise RunError(
-                f"two table formats want different values of {', '.join(clash)}",
+                f"two table formats require different values of {', '.join(clash)}",
                 todo="uninstall one of the two packages",
             )
         found |= one

@@ -185,7 +185,7 @@ def refuse_tables_inside(folder: AnyPlace, there: Iterable[Listed], kind: Format
         for parts in inner:
             if not _is_own(parts, kind):
                 raise RunError(
-                    "this folder contains a different table, which work on these files would break",
+                    "this folder contains a different table: work on these files would break it",
                     where=f"{folder}/{shown_path('/'.join(parts))}",
                     todo="move one of the two tables, then plan again",
                 )

@@ -41,7 +41,7 @@ def known_by_key_only(found: Survey, world: World, backups: Sequence[Backup]) ->
             kind=GapKind.KEY_ONLY,
             seen=whole_list(f"{_why(found)} {_recased(found.subject.source, recased)}", places),
             reason=(
-                f"{_why(found)}; {counted(len(names), 'dataset')} with only other values of them, and "
+                f"{_why(found)}; {counted(len(names), 'dataset')} with only other values of the persons, and "
                 f"{counted(len(stored), 'copy', 'copies')} of these datasets (archive, topic, repository, backup), "
                 "were not searched for these persons. "
             )

@@ -75,9 +75,9 @@ def _of_others(found: Survey, state: TableState, carriage: Carriage, types: Mapp
         alike = stored_alike(mine, everybodys(found.keys, trace.origin, trace.expression), kinds)
         if alike:
             reason = (
-                f"{', '.join(numbers)}: keys are stored as numbers here, and {counted(len(alike), 'value')} of other "
-                f"people in {trace.origin} become the same number (as `007` and `7`). Rows of these people would be "
-                "erased"
+                f"{', '.join(numbers)}: keys are stored as numbers here, equal to the numbers of "
+                f"{counted(len(alike), 'value')} of other people in {trace.origin} (as `007` and `7`). Rows of these "
+                "people would be erased"
             )
             yield Gap(
                 id=f"gap-misfit-others-{slug(title(state))}-{slug(name)}-{slug(trace.origin)}",

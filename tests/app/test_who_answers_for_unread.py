@@ -40,7 +40,7 @@ def plan(*gaps: Gap) -> ErasurePlan:
 
 def unread(name: str, *marks: str) -> ByteVerdict:
     marks = marks or (MARK,)
-    told = tuple(f"scan{n}.tiff: no known format" for n in range(len(marks)))
+    told = tuple(f"scan{n}.tiff: an unknown format" for n in range(len(marks)))
     return ByteVerdict(copy_id=name, root="r", files=(), unread_as_waived=told, marks_waived=marks)
 
 
@@ -77,7 +77,7 @@ def test_nobody_answers_for_bytes_that_came_after_the_waiver() -> None:
     made = MarkKey(b"a key of tests")
     waived = gap(GapKind.NOT_SCANNED, mark=made.of_file(BUCKET, "aa"))
     scans = [
-        FileScan(path=name, size=1, sha256=sha, decoded_as="binary", unread=("no known format",), hits=())
+        FileScan(path=name, size=1, sha256=sha, decoded_as="binary", unread=("an unknown format",), hits=())
         for name, sha in (("old.tiff", "aa"), ("new.tiff", "bb"))
     ]
     stays = waived_files(plan(waived), made)[BUCKET]

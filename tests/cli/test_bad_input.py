@@ -99,7 +99,7 @@ def test_a_wrong_file_is_named_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("second", "said"),
     [
-        (REQUEST.replace("R1", "R2").replace("GDPR", "CCPA"), "about the same person, under GDPR and CCPA"),
+        (REQUEST.replace("R1", "R2").replace("GDPR", "CCPA"), "concern the same person, under GDPR and CCPA"),
         (REQUEST.replace("'1'", "'2'"), "two requests have the id R1"),
     ],
 )

@@ -102,7 +102,7 @@ def test_an_unknown_is_an_exit_code_and_says_what_would_close_it(
     assert called(estate) == 3
     shown = " ".join(capsys.readouterr().out.split())
     assert "unknown, email is copied here, but through an expression that no step can compute: h = TOK(email)" in shown
-    assert "to close it: rebuild it from the erased source" in shown
+    assert "to close it: rebuild the dataset from the erased source" in shown
 
 
 def test_names_from_outside_cannot_drive_the_terminal(estate: Path, capsys: pytest.CaptureFixture[str]) -> None:

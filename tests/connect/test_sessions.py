@@ -100,7 +100,10 @@ def test_what_only_the_servers_owner_can_set_is_told(server: Server, cli: Cli, t
     content = estate(server.address)
     for conf, told in (
         ({"spark.driver.memory": "1g"}, "does not let a session set spark.driver.memory"),
-        ({"spark.redaction.regex": "(?i)mine"}, "not started with what this estate needs in spark.redaction.regex"),
+        (
+            {"spark.redaction.regex": "(?i)mine"},
+            "started without the value of spark.redaction.regex that this estate needs",
+        ),
     ):
         content["spark"]["conf"] = conf
         (base / "other.yaml").write_text(yaml.safe_dump(content))

@@ -72,7 +72,9 @@ def test_what_may_not_be_written_is_named_and_resumed_when_it_is_mended(small: S
     assert (result["state"], result["attestation"]) == ("partial", None)
     refused = [str(r.facts["reason"]) for r in small.records() if r.kind.value == "step_failed"]
     assert len(refused) == 2, refused
-    assert all(reason.startswith("the system refuses: Permission denied (") for reason in refused), refused
+    assert all(
+        reason.startswith("the operating system rejects the change: Permission denied (") for reason in refused
+    ), refused
     assert {Path(reason.partition("(")[2]).parent for reason in refused} == {data, extract}
     assert "pii-tracer resume" in told
     assert {path.name: path.read_bytes() for path in extract.iterdir() if path.is_file()} == before

@@ -69,7 +69,7 @@ class AwaitingExpiry(S3Part[ExpiryParameters]):
         if now >= self.parameters.give_up:
             raise RunError(
                 f"{counted(left, 'version is', 'versions are')} not removed, although the lifecycle rules should have "
-                "removed them",
+                "done so",
                 where=f"s3://{self.parameters.bucket}/{self.parameters.prefix}",
                 todo="correct the bucket's lifecycle rules, or plan again: a new plan can delete the versions",
             )

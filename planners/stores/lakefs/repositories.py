@@ -244,8 +244,8 @@ class _Case:
         logs = _logs(state)
         if logs:
             reason = (
-                "the declared prefixes contain tables that list their files in logs: a rewrite of their files would "
-                "break them"
+                "the declared prefixes contain tables whose logs list their files: a rewrite of these files would "
+                "break the tables"
             )
             gaps.append(
                 self._no_way(

@@ -195,7 +195,7 @@ def test_an_address_of_a_name_node_that_is_not_there_is_refused(lake: Path, caps
     words = ["--discover", str(lake / "lake"), "--webhdfs", "nn=http://c:1"]
     assert cli(["init", str(lake), "--state", str(lake / "state"), *words]) == ExitCode.USAGE
     assert (
-        "names hdfs://nn, which is not a NameNode of these places: not a place in HDFS was found"
+        "names hdfs://nn, which is not a NameNode of these places: no place in HDFS was found"
         in capsys.readouterr().err
     )
 

@@ -183,7 +183,10 @@ def test_no_column_of_rows_that_stay_is_cleared(shop: Shop) -> None:
     plan = shop.plan()
     assert copies(plan)["shop.leads"]["strategy"] == "blocked"
     [told] = [g["reason"] for g in plan["gaps"] if g["kind"] == "several_persons"]
-    assert "cannot be cleared in a bare folder in S3 yet: friend. There, only `row: delete` works" in told
+    assert (
+        "no step clears columns of kept rows in a bare folder in S3: friend. Declare `row: delete` for each key column"
+        in told
+    )
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_a_person_whose_row_was_deleted_is_known_from_the_versions(base: Path) -
 def test_a_person_of_no_version_is_refused(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (base / "request.yaml").write_text(REQUEST.replace("K-30011", "K-99999"))
     assert called(base) == 1
-    assert "is not in s.src" in " ".join(capsys.readouterr().err.split())
+    assert "s.src does not contain the person of request" in " ".join(capsys.readouterr().err.split())
 
 
 def test_versions_whose_files_are_gone_are_passed_over(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,7 +171,7 @@ def test_versions_that_are_there_and_cannot_be_read_are_a_gap(base: Path) -> Non
     (gap,) = [g for g in plan["gaps"] if g["kind"] == "former_unread"]
     assert gap["id"] == f"gap-former_unread-customer-{slug(str(source))}"
     assert "1 of 2 versions of s.src exist, but could not be read" in gap["reason"]
-    assert "would stay in 3 datasets" in gap["reason"]
+    assert "would remain in 3 datasets" in gap["reason"]
 
 
 def test_where_lineage_follows_the_key_alone_there_is_no_such_gap(base: Path) -> None:

@@ -187,7 +187,7 @@ def test_two_readings_of_one_folder_and_what_is_no_row_stay_gaps(store: Store, t
 
 
 def test_values_that_no_rewrite_removes_are_gaps(store: Store, tmp_path: Path) -> None:
-    """In a line of a header, and behind the last column."""
+    """In a line of a header, and after the last column."""
     with lake(store, tmp_path) as (shop, client):
         for name, lines in (("heads", HER), ("tails", f"uid|mail\n4417700103|a|{PERSON}\n".encode())):
             described(client, name, f"s3://{shop.bucket}/{name}", LAZY, BARS, **{"skip.header.line.count": "1"})
@@ -198,7 +198,7 @@ def test_values_that_no_rewrite_removes_are_gaps(store: Store, tmp_path: Path) -
     reasons = {gap["id"]: gap["reason"] for gap in plan["gaps"] if gap["kind"] == "left_behind"}
     heads, tails = (reasons[f"gap-left_behind-{shop.bucket}-{name}"] for name in ("heads", "tails"))
     assert "a line of a header or footer" in heads
-    assert "behind the last column" in tails
+    assert "after the last column" in tails
     assert code == ExitCode.INCOMPLETE
 
 
@@ -223,8 +223,11 @@ def test_no_folder_is_read_by_its_first_line_where_glue_has_text_that_is_not_rea
     }
     at = f"s3://{shop.bucket}"
     assert reasons.keys() == {f"{at}/same", f"{at}/around", f"{at}/in/side"}
-    assert "the catalog's table aws.prod.odd_same lies there, and its files are not plain rows" in reasons[f"{at}/same"]
-    assert f"{at}/around/odd lies inside its folder" in reasons[f"{at}/around"]
-    assert "the catalog's table aws.prod.odd_inside lies there" in reasons[f"{at}/in/side"]
+    assert (
+        "the catalog's table aws.prod.odd_same is in this place, and its files are not plain rows"
+        in reasons[f"{at}/same"]
+    )
+    assert f"{at}/around/odd is inside its folder" in reasons[f"{at}/around"]
+    assert "the catalog's table aws.prod.odd_inside is in this place" in reasons[f"{at}/in/side"]
     steps = {copy["table"] for copy in plan["copies"] if copy["id"] in {step["copy"] for step in plan["steps"]}}
     assert steps == {"shop.people", "prod.near"}

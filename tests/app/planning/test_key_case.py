@@ -52,12 +52,12 @@ def test_the_error_of_a_key_that_is_not_there_says_nothing_of_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert planned(tmp_path, UUID.replace("3f", "4f")) == (ExitCode.ERROR, None)
-    assert "another case" not in capsys.readouterr().err
+    assert "different case" not in capsys.readouterr().err
 
 
 def test_a_source_that_is_said_to_be_erased_and_has_it_in_another_case_is_a_gap(tmp_path: Path) -> None:
     code, plan = planned(tmp_path, UUID.upper(), "--source-erased")
     (gap,) = (g for g in plan["gaps"] if g["kind"] == "key_only")
     assert code == ExitCode.INCOMPLETE
-    assert "app.users has the key of R-1 in another case (capital or small letters)" in gap["reason"]
+    assert "app.users has the key of R-1 in a different case (capital or small letters)" in gap["reason"]
     assert UUID not in json.dumps(plan).lower()

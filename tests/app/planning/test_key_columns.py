@@ -87,7 +87,7 @@ def test_a_copy_that_lost_the_tenant_is_blocked_by_name(tmp_path: Path) -> None:
     plan = planned(tmp_path, logins=LOGINS, jobs="INSERT INTO app.logins SELECT user_id, 'x' FROM app.users;\n")
     assert copies(plan)["app.logins"]["strategy"] == "blocked"
     (gap,) = plan["gaps"]
-    assert "user_id goes in, and not tenant_id" in gap["evidence"]
+    assert "user_id is copied here, but not tenant_id" in gap["evidence"]
 
 
 def test_columns_of_the_key_that_no_lineage_explains_are_a_gap(tmp_path: Path) -> None:

@@ -139,10 +139,15 @@ def test_what_says_more_of_the_person_is_cleared_with_the_element(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "table", "form", "why"),
     [
-        ("members.element", None, "json", "cannot be removed in the format json yet: members.element"),
-        ("pairs.element.element", None, "parquet", "pairs.element.element is in a list inside of something else"),
-        ("meta.ids.element", None, "delta", "meta.ids.element is in a list inside of something else"),
-        ("pairs.element.element", None, "delta", "pairs.element.element is in a list inside of something else"),
+        (
+            "members.element",
+            None,
+            "json",
+            "no step removes elements of lists and maps in the format json: members.element",
+        ),
+        ("pairs.element.element", None, "parquet", "pairs.element.element is in a nested list"),
+        ("meta.ids.element", None, "delta", "meta.ids.element is in a nested list"),
+        ("pairs.element.element", None, "delta", "pairs.element.element is in a nested list"),
     ],
 )
 def test_where_no_step_removes_elements_the_copy_is_blocked(
@@ -163,7 +168,7 @@ def test_what_the_step_for_a_list_refuses_the_plan_says(tmp_path: Path) -> None:
     plan = planned(tmp_path, TOLD % ("pairs.element", ""), table=table, form="parquet")
     (gap,) = (g for g in plan["gaps"] if g["dataset"]["name"].endswith("teams"))
     assert (gap["kind"], plan["complete"]) == ("unreadable", False)
-    assert "`pairs.element` is not in a list or map of a column here" in gap["reason"]
+    assert "`pairs.element` is not in a list or map of a column: fixed_size_list" in gap["reason"]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +211,7 @@ def test_an_undeclared_list_of_keys_is_a_gap(tmp_path: Path) -> None:
     plan = planned(tmp_path, told, table=table)
     (gap,) = (g for g in plan["gaps"] if g["dataset"]["name"].endswith("teams"))
     assert "them in attendees.user_id" in gap["reason"]
-    assert "name `attendees.element.user_id` under `tables` or `other_keys` with `row: keep`" in gap["evidence"]
+    assert "add `attendees.element.user_id` under `tables` or `other_keys` with `row: keep`" in gap["evidence"]
     assert not plan["applyable"]
 
 

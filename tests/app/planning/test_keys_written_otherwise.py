@@ -58,7 +58,7 @@ def test_signs_blanks_and_case_in_every_format(tmp_path: Path, kind: str) -> Non
     plan = planned(base)
     gap = the_gap(plan)
     assert plan["gaps"] == [gap]
-    assert gap["reason"].startswith(f"in {len(others)} rows cust has a value of the persons in another writing")
+    assert gap["reason"].startswith(f"in {len(others)} rows cust has a value of the persons in a different form")
     assert "so these rows would remain" in gap["reason"]
     assert "ask the owner to write the key as the source has it" in gap["evidence"]
 
@@ -70,7 +70,7 @@ def test_accents_that_are_composed_in_another_way(tmp_path: Path, hers: str) -> 
     put(base, "parquet", {**CALM, "cust": hers}, OTHER)
     assert planned(base)["gaps"] == []
     put(base, "parquet", {**CALM, "cust": hers}, {**CALM, "cust": other}, OTHER)
-    assert the_gap(planned(base))["reason"].startswith("in 1 row cust has a value of the persons in another writing")
+    assert the_gap(planned(base))["reason"].startswith("in 1 row cust has a value of the persons in a different form")
 
 
 def test_two_persons_whose_keys_only_accents_or_blanks_part(tmp_path: Path) -> None:
@@ -95,4 +95,4 @@ def test_a_short_number_with_a_fraction_or_blanks(tmp_path: Path) -> None:
     put(base, "csv", *({**CALM, "cust": key} for key in ("471100", "471100.0", "471100.00")), OTHER)
     assert planned(base)["gaps"] == []
     put(base, "csv", *({**CALM, "cust": key} for key in ("471100", " 471100", "471100.000")), OTHER)
-    assert the_gap(planned(base))["reason"].startswith("in 2 rows cust has a value of the persons in another writing")
+    assert the_gap(planned(base))["reason"].startswith("in 2 rows cust has a value of the persons in a different form")

@@ -70,7 +70,7 @@ def test_a_key_that_lines_write_so_that_readers_differ_is_blocked(tmp_path: Path
     plan = planned_with(estate(tmp_path, *files))
     (gap,) = plan["gaps"]
     assert gap["kind"] == "cannot_be_proved"
-    assert gap["reason"].lower().startswith("lineage says that uid is a key, and readers differ in what its values are")
+    assert gap["reason"].lower().startswith("lineage says that uid is a key, but readers disagree about its values")
     assert {c["table"]: c["strategy"] for c in plan["copies"]}["s.visits"] == "blocked"
 
 
@@ -78,7 +78,7 @@ def test_a_field_that_lines_name_in_two_ways_is_no_key(tmp_path: Path) -> None:
     jobs = "INSERT INTO s.visits (who) SELECT named_struct('uid', uid) AS who FROM s.people;"
     base = estate(tmp_path, f'{{"who": {{"uid": {KEY}}}}}\n{{"who": {{"UID": {KEY}}}}}\n', jobs=jobs)
     (gap,) = [g for g in planned_with(base)["gaps"] if g["kind"] != "others_rows"]
-    assert gap["reason"].startswith("lineage says that who.uid is a key, and readers differ in what its values are")
+    assert gap["reason"].startswith("lineage says that who.uid is a key, but readers disagree about its values")
 
 
 def test_what_takes_turns_with_an_object_is_read_as_text(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_key_inside_of_what_is_not_always_an_object_is_blocked(tmp_path: Path)
     base = estate(tmp_path, f'{{"who": {{"uid": {KEY}}}}}\n{{"who": "{KEY}"}}\n', jobs=jobs)
     (gap,) = [g for g in planned_with(base)["gaps"] if g["kind"] != "others_rows"]
     assert gap["kind"] == "cannot_be_proved"
-    assert gap["reason"].startswith("lineage says that who has a key in it, and there one line has an object")
+    assert gap["reason"].startswith("lineage says that who contains a key, but some lines have an object")
 
 
 @pytest.mark.parametrize("text", [f'{{"uid": {KEY}\n', f"[{KEY}]\n", f'{{"uid": 1, "uid": "{KEY}"}}\n', "\xff\n"])
@@ -100,4 +100,4 @@ def test_a_folder_that_cannot_be_read_is_not_called_missing(tmp_path: Path, text
     (gap,) = plan["gaps"]
     assert gap["kind"] == "unreadable"
     assert gap["evidence"].endswith("/0.json.gz")
-    assert ("has a member twice" in gap["reason"]) is text.endswith(f'"uid": "{KEY}"}}\n')
+    assert ("has the same member twice" in gap["reason"]) is text.endswith(f'"uid": "{KEY}"}}\n')

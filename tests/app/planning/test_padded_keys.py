@@ -88,7 +88,7 @@ def test_some_rows_with_blanks_are_a_gap_of_the_column(tmp_path: Path) -> None:
     plan = planned(base)
     (gap,) = plan["gaps"]
     assert (gap["kind"], gap["dataset"]["name"].endswith("/tickets")) == ("value_not_certain", True)
-    assert gap["reason"].startswith("in 2 rows of the persons cust has blanks behind the value")
+    assert gap["reason"].startswith("in 2 rows of the persons cust has blanks after the value")
     assert tickets(plan)["strategy"] == "delete_by_key"
 
 

@@ -219,7 +219,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(shop: Shop) -> None:
     shop.tables["shop.gone"] = "s3://no-such-bucket-here/t"
     found = shop.gaps()
     told = found[place]
-    assert "hold the person" in told["reason"]
+    assert "contain the person" in told["reason"]
     assert "1 version could not be read completely" in told["reason"]
     assert "1 unfinished upload," in told["reason"]
     assert "odd.bin?versionId=" in told["evidence"]

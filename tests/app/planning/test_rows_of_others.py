@@ -82,7 +82,7 @@ def test_a_value_that_names_nobody_deletes_no_row_and_is_not_sought(
 @pytest.mark.parametrize(
     ("mail", "phone", "tax"),
     [
-        pytest.param(" IRA@x.example", PHONE, "T-811-20", id="another writing"),
+        pytest.param(" IRA@x.example", PHONE, "T-811-20", id="a different form"),
         pytest.param(MAIL, "+353 86 441 1209", "T-811-20", id="signs in a phone"),
         pytest.param("old@y.example", PHONE, "T-811-20", id="two of three agree"),
         pytest.param("", PHONE, None, id="nothing else in the row"),

@@ -126,4 +126,4 @@ def test_a_column_of_numbers_that_merges_two_keys_is_a_gap(tmp_path: Path) -> No
     put(base, "parquet", *({**CALM, "cust": key} for key in (7, 7, 9)))
     (gap,) = planned_copy(base)["gaps"]
     assert gap["kind"] == "value_not_certain"
-    assert "1 value of cust of other people" in gap["reason"]
+    assert "1 value of other people in cust" in gap["reason"]

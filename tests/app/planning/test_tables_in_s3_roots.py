@@ -107,8 +107,8 @@ def test_each_table_is_a_gap_whose_line_makes_it_a_copy(shop: Shop) -> None:
     left = gaps(plan, "remote_table")
     tables = ("crm/tickets", "days", "hud/t", "ice/n/t", "parts")
     assert sorted(left) == [place(shop, "")[:-1], *(place(shop, table) for table in tables)]
-    assert all("hold the person" in why for why in left.values())
-    assert "2 of 2 objects hold the person" in left[place(shop, "")[:-1]], "the loose file and the text"
+    assert all("contain the person" in why for why in left.values())
+    assert "2 of 2 objects contain the person" in left[place(shop, "")[:-1]], "the loose file and the text"
     assert "add their catalog" in left[place(shop, "ice/n/t")]
     assert "a table in a different place may read its files" in left[place(shop, "days")]
     found = lines(plan)
@@ -142,7 +142,7 @@ def test_files_that_another_tables_metadata_names_are_not_written_again(shop: Sh
     left = gaps(plan, "remote_table")
     for table in ("raw", "events", "origin"):
         assert "to write them again would break that table" in left[place(shop, table)]
-        assert "hold the person" in left[place(shop, table)]
+        assert "contain the person" in left[place(shop, table)]
 
 
 def test_names_that_may_tell_of_persons_are_the_roots(shop: Shop) -> None:
@@ -154,7 +154,7 @@ def test_names_that_may_tell_of_persons_are_the_roots(shop: Shop) -> None:
     plan = shop.plan()
     assert sorted(gaps(plan, "remote_table")) == [place(shop, "")[:-1], place(shop, "other")]
     root = gaps(plan, "remote_table")[place(shop, "")[:-1]]
-    assert "6 of 6 objects hold the person" in root
+    assert "6 of 6 objects contain the person" in root
     assert not [told for told in (str(PERSON), mail, "4417700205", "users/", "b@ex") if told in json.dumps(plan)]
 
 

@@ -119,7 +119,7 @@ def test_tables_and_volumes_in_s3(tmp_path: Path) -> None:
     assert copies["main.sales.orders"]["id"] in {step["copy"] for step in plan["steps"]}
     gaps = {gap["dataset"]["name"]: gap["reason"] for gap in plan["gaps"] if gap["kind"] == "remote_table"}
     assert gaps.keys() == {"lake/others", "lake/empty"}
-    assert "hold the person" in gaps["lake/others"]
+    assert "contain the person" in gaps["lake/others"]
 
 
 def test_without_the_view_nobody_knows_where_the_rows_come_from(lake: Lake) -> None:

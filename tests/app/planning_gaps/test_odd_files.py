@@ -64,8 +64,8 @@ def planned(base: Path) -> dict[str, Any]:
         ("parquet", "b.parquet", b"PAR1cut", "cannot be read"),
         ("csv", "b.csv", f"cust,email\n{KEY}\n".encode(), "the number of fields of a row"),
         ("csv", "b.csv", CSV.encode("utf-16"), "UTF-16"),
-        ("csv", "b.csv", b"cust,email\r\nP-3,1\nP-4,2\r\n", "more than one kind"),
-        ("csv", "b.csv", b"cust,email\nP-3,1\n\r\nP-4,2\n", "more than one kind"),
+        ("csv", "b.csv", b"cust,email\r\nP-3,1\nP-4,2\r\n", "different line endings"),
+        ("csv", "b.csv", b"cust,email\nP-3,1\n\r\nP-4,2\n", "different line endings"),
         ("csv", "b.csv.gz", b"no gzip", "cannot be read"),
         ("json", "b.json", f"[{LINE},\n {LINE}]\n[]".encode(), "neither JSON lines nor"),
         ("json", "b.json", f"[{LINE}, 1]".encode(), "neither JSON lines nor"),
@@ -122,7 +122,7 @@ def test_a_name_that_is_no_utf_8_is_a_gap(tmp_path: Path) -> None:
 def test_a_file_of_another_format_in_the_source_is_no_wrong_column(tmp_path: Path) -> None:
     (estate(tmp_path) / "b.csv").write_text("a,b\n1,2\n")
     plan = planned(tmp_path)
-    assert "format_mismatch" in {gap["kind"] for gap in plan["gaps"]}
+    assert "mixed_formats" in {gap["kind"] for gap in plan["gaps"]}
     assert "s.copy" in {copy["table"] for copy in plan["copies"]}
 
 

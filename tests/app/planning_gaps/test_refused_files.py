@@ -48,7 +48,7 @@ def test_a_file_of_which_a_part_is_unread(tmp_path: Path) -> None:
     pq.write_table(pa.table({"cust": [KEY, "P-3"], "doc": pa.array([b"a", PDF], pa.binary())}), file)
     (gap,) = planned(base)["gaps"]
     assert (gap["kind"], gap["id"]) == ("not_scanned", "gap-not_scanned-s.tickets")
-    assert gap["reason"].startswith("1 file could not be decoded, or only in part")
+    assert gap["reason"].startswith("1 file could not be decoded completely")
     assert "part-0.parquet" in gap["evidence"]
     waivers = write_waivers(base / "waivers.yaml", [gap])
     assert planned(base, "--waivers", str(waivers))["complete"]

@@ -91,7 +91,7 @@ def test_what_was_stored_of_such_datasets_is_named_with_the_gap(tmp_path: Path, 
     (gap,) = (g for g in made["gaps"] if g["kind"] == "key_only")
     assert f"s3://{bucket}/n/" in gap["evidence"]
     assert "backup weekly" in gap["evidence"]
-    assert "1 dataset with only other values of them, and 2 copies of such" in gap["reason"]
+    assert "1 dataset with only other values of the persons, and 2 copies of these datasets" in gap["reason"]
     assert f"s3://{bucket}/b/" not in gap["evidence"]
     assert "yearly" not in gap["evidence"]
     _, without = planned(tmp_path, BADGES, "--source-erased", more=yaml.safe_dump(parts | {"archives": archives[1:]}))

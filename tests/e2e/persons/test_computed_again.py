@@ -113,7 +113,7 @@ def test_what_its_owner_computes_again_is_waited_for_and_looked_at(
         return told
 
     def left(told: dict[str, Any]) -> set[str]:
-        assert all("not computed again" in item["where"] for item in told["residue"])
+        assert all("not recomputed" in item["where"] for item in told["residue"])
         return {item["file"] for item in told["residue"]}
 
     planned_at = datetime.now(timezone.utc)

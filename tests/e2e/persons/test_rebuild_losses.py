@@ -100,7 +100,7 @@ def test_months_that_the_source_lost_are_not_lost_by_a_rebuild(
     before = bytes_of(tmp_path)
     assert erase(tmp_path, "refused") == 1
     told = " ".join(capsys.readouterr().err.split())
-    assert "hotel.days holds 2 rows that its recorded statement does not give" in told
+    assert "hotel.days contains 2 rows that its recorded statement does not return" in told
     assert EMAIL not in told
     assert bytes_of(tmp_path) == before
     for journal in (tmp_path / "state").rglob("journal.jsonl"):

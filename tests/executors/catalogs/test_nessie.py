@@ -100,7 +100,7 @@ def test_what_only_old_commits_name_goes(lake: Lake) -> None:
 def test_a_reference_that_the_plan_does_not_know_stops_the_step(lake: Lake) -> None:
     lake.publish(lake.table())
     lake.server.make("late", "BRANCH")
-    with pytest.raises(RunError, match="does not know, first nessie-branch late"):
+    with pytest.raises(RunError, match="not known to the plan, first nessie-branch late"):
         unreached(context(lake), step(lake, MAIN))
 
 

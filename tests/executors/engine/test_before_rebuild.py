@@ -76,7 +76,7 @@ def test_a_run_is_refused_with_numbers_and_ways_out(spark: SparkSession, spark_e
         refuse_losses(steps.ctx, [lost, good, other, broken], said.append)
     assert len(said) == 5
     told = refused.value.what
-    assert "refused_lost holds 1 row that its recorded statement does not give" in told
+    assert "refused_lost contains 1 row that its recorded statement does not return" in told
     assert "refused_columns: the recorded query returns the columns" in told
     assert "refused_broken: its recorded statement failed: AnalysisException" in told
     assert "refused_good" not in told

@@ -176,5 +176,5 @@ def test_a_name_by_which_spark_knows_another_table_is_refused(
     spark.sql(f"CREATE TABLE taken.{kind} USING {kind} LOCATION '{theirs}'")
     tables = (DeclaredTable(name=f"taken.{kind}", format=kind, location=str(ours)),)
     catalogs = {"spark_catalog": Catalog(type=CatalogType.DECLARED, tables=tables)}
-    with pytest.raises(RunError, match=f"another table by the name taken.{kind}"):
+    with pytest.raises(RunError, match=f"a different table with the name taken.{kind}"):
         register_tables(spark, spark_estate.estate.model_copy(update={"catalogs": catalogs}), spark_estate.base)

@@ -139,5 +139,5 @@ def test_grants_are_counted_and_an_unreachable_kms_is_no_answer(kms: StrictKms) 
     key = kms.key()
     kms.client().create_grant(KeyId=key, GranteePrincipal="arn:aws:iam::123456789012:role/job", Operations=["Decrypt"])
     assert kms_key(key, REGION, kms.endpoint).grants == 1
-    with pytest.raises(EstateError, match="not reached"):
+    with pytest.raises(EstateError, match="does not answer"):
         kms_key(key, REGION, "http://127.0.0.1:9")

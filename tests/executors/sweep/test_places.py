@@ -147,7 +147,7 @@ def test_what_stands_for_an_empty_partition_goes(twins: Twins) -> None:
 @pytest.mark.parametrize("inner", ["in/_delta_log/0.json", "a=1/in/.hoodie/x", "in/metadata/v1.metadata.json"])
 def test_a_table_inside_is_not_swept(twins: Twins, inner: str) -> None:
     twins.put(inner)
-    with pytest.raises(RunError, match="another table") as refused:
+    with pytest.raises(RunError, match="a different table") as refused:
         sweep_rules.unreferenced(twins.there)
     assert "a=1" not in str(refused.value.where)
 

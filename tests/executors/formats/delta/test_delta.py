@@ -183,7 +183,7 @@ def test_the_sweep_keeps_foreign_hidden_folders_and_refuses_nested_tables(
     assert manifest.exists()
     assert stream.exists()
     make(spark, spark_estate, "kept/inner")
-    with pytest.raises(RunError, match="another table"):
+    with pytest.raises(RunError, match="a different table"):
         steps.once(DELTA_VACUUM, retain_hours=0)
 
 

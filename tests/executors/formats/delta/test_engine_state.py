@@ -36,5 +36,5 @@ def test_a_folder_without_a_table_has_no_version(spark: SparkSession, spark_esta
     folder, ctx = spark_estate.folder("delta/no_table"), context(spark_estate)
     folder.mkdir()
     for ask in (newest_version, live_files):
-        with pytest.raises(RunError, match="there is no Delta table"):
+        with pytest.raises(RunError, match="this place has no Delta table"):
             ask(ctx, f"delta.`{folder}`", folder)

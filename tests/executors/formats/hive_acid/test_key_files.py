@@ -98,7 +98,7 @@ def test_keys_of_a_killed_run_are_removed_though_the_table_is_gone(hdfs: MemoryH
         # the root always seems to allow them
         ({"snapshottable": frozenset({"/"})}, None),
         ({"files": {"/t/1": b""}}, "is missing"),
-        ({"files": {"/keys": b""}}, "is no folder"),
+        ({"files": {"/keys": b""}}, "is not a folder"),
     ],
 )
 def test_what_the_scratch_folder_must_not_be(monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], why: str) -> None:

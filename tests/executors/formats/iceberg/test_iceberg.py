@@ -197,7 +197,7 @@ def test_the_sweep_refuses_a_folder_that_holds_another_table(
     inner.write_text("{}")
     data = steps.location / "inner" / "part.parquet"
     data.write_bytes(b"somebody else's")
-    with pytest.raises(RunError, match="another table"):
+    with pytest.raises(RunError, match="a different table"):
         steps.once(ICEBERG_REMOVE_ORPHANS)
     assert data.exists()
 

@@ -147,12 +147,12 @@ def test_a_file_that_is_missing_or_a_table_inside_stops_the_sweep(lake: Lake) ->
     lake.make()
     lake.engine.append(lake.table, 0, 3, (1,))
     inner = lake.put("data/x/metadata/00000-a.metadata.json")
-    with pytest.raises(AssertionError, match="another table lies inside"):
+    with pytest.raises(AssertionError, match="folder contains a different table"):
         lake.run(SEQUENCE[-1])
     lake.world.client().delete_object(Bucket=lake.bucket, Key=inner)
     data = min(key for key in lake.keys() if key.endswith(".parquet"))  # noqa: SIM118
     lake.world.client().delete_object(Bucket=lake.bucket, Key=data)
-    with pytest.raises(AssertionError, match="1 file named by the table cannot be found"):
+    with pytest.raises(AssertionError, match="1 file referenced by the table cannot be found"):
         lake.run(SEQUENCE[-1])
 
 

@@ -156,7 +156,7 @@ def test_a_table_inside_the_folder_stops_the_step_before_anything_is_written(her
     write_deltalake(str(folder / "t"), pa.table(dict(zip(NAMES, zip(*rows(5, 5, (7,)), strict=True), strict=True))))
     before = {p: p.read_bytes() for p in folder.rglob("*.parquet")}
     steps = steps_for(here, folder, Format.PARQUET)
-    with pytest.raises(RunError, match="another table lies inside"):
+    with pytest.raises(RunError, match="folder contains a different table"):
         steps.all(rewrite(steps))
     assert {p: p.read_bytes() for p in folder.rglob("*.parquet")} == before
 
@@ -212,6 +212,6 @@ def test_a_disk_that_refuses_the_new_file_loses_nothing(here: SparkEstate) -> No
     before = (folder / "a.parquet").read_bytes()
     (folder / "_pii_tracer_a.parquet").mkdir()
     steps = steps_for(here, folder, Format.PARQUET)
-    with pytest.raises(RunError, match="the system refuses: Is a directory"):
+    with pytest.raises(RunError, match="the operating system rejects the change: Is a directory"):
         steps.once(*rewrite(steps)[:1], format="parquet")
     assert (folder / "a.parquet").read_bytes() == before

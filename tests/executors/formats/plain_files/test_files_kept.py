@@ -83,7 +83,7 @@ def test_a_file_whose_group_cannot_be_given_is_left_alone(tmp_path: Path, monkey
 
     monkeypatch.setattr(os, "chown", refused)
     monkeypatch.setattr(Path, "stat", another_group)
-    with pytest.raises(RunError, match="cannot be given the old one's group"):
+    with pytest.raises(RunError, match="cannot get the group of the old file"):
         local_files.swap(old, new, local_files.state_of(old))
     assert old.read_text() == "old"
 

@@ -276,7 +276,7 @@ def test_a_table_that_reads_the_file_is_not_broken(here: SparkEstate) -> None:
     folder = here.folder("tables")
     parquet(folder / "a.parquet", rows(0, 9, (2,)))
     (folder / "inside" / "_delta_log").mkdir(parents=True)
-    refused(masked(here, folder, Format.PARQUET), "another table lies inside")
+    refused(masked(here, folder, Format.PARQUET), "folder contains a different table")
 
 
 # --- Avro and ORC

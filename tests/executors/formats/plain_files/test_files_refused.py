@@ -75,7 +75,7 @@ def test_what_the_system_refuses_is_named_and_resumed_when_it_is_mended(
     closed.chmod(shut)
     try:
         error = refused(steps)
-        assert error.what == "the system refuses: Permission denied"
+        assert error.what == "the operating system rejects the change: Permission denied"
         assert str(error.where).startswith(f"{folder}/day=…")
         assert "pii-tracer resume" in str(error.todo)
         if not shut:

@@ -311,7 +311,7 @@ def test_a_whole_number_is_the_key_in_any_spelling_that_hive_reads(cell: bytes, 
 def test_a_number_that_readers_take_differently_stops_the_step(cell: bytes, tmp_path: Path) -> None:
     path, match = tmp_path / "a", Match(terms=(MatchTerm(column="visits", key_set="k", type="string"),))
     path.write_bytes(b"x," + cell + b",y\n")
-    with pytest.raises(RowsError, match="readers take differently"):
+    with pytest.raises(RowsError, match="readers disagree about the digits"):
         text_rewrite.survey(path, match, {"k": frozenset({"7"})}, text=delimited(), name="a")
 
 
@@ -389,7 +389,7 @@ def test_a_file_with_nothing_but_the_persons_rows_keeps_its_mark_and_no_row(tmp_
 def test_a_cell_that_begins_like_a_mark_does_not_become_one(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"a\\,b,1,x\n\xef\xbb\xbfc,2,y\n")
-    with pytest.raises(RowsError, match="mark of UTF-8"):
+    with pytest.raises(RowsError, match="begin with a byte order mark"):
         text_rewrite.survey(path, BY_UID, KEYS, text=delimited(), name="a")
     path.write_bytes(b"\xef\xbb\xbfa\\,b,1,x\n\xef\xbb\xbfc,2,y\n")  # only the first is dropped
     assert rewrite(path, delimited()) == b"\xef\xbb\xbf\xef\xbb\xbfc,2,y\n"
@@ -400,7 +400,7 @@ def test_a_cell_that_begins_like_a_mark_does_not_become_one(tmp_path: Path) -> N
 def test_two_ends_of_lines_do_not_become_one(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"c,1,\ra\\,b,1,x\n\nd,2,\n")
-    with pytest.raises(RowsError, match="read as one"):
+    with pytest.raises(RowsError, match="take the ends of two lines for one"):
         text_rewrite.survey(path, BY_UID, KEYS, text=delimited(), name="a")
     path.write_bytes(b"c,1,\ra\\,b,1,x\nd,2,\n")
     assert rewrite(path, delimited()) == b"c,1,\rd,2,\n"
@@ -421,7 +421,7 @@ def test_a_number_of_thousands_of_digits(cell: bytes, found: int | None, tmp_pat
     path.write_bytes(b"x," + cell + b",y\n")
     how: Any = {"text": delimited(), "name": "a"}
     if found is None:
-        with pytest.raises(RowsError, match="readers take differently"):
+        with pytest.raises(RowsError, match="readers disagree about the digits"):
             text_rewrite.survey(path, match, {"k": frozenset({"7"})}, **how)
         with pytest.raises(UnclearLineError):
             list(rows_of(io.BytesIO(path.read_bytes()), delimited()))
@@ -486,7 +486,7 @@ def test_a_row_that_somebody_appends_meanwhile_is_not_lost(
     told = {"location": str(folder), "format": "csv", TEXT_TABLE: table.model_dump_json()}
     step = Step.model_construct(id="S1", action=Action.FILES_REWRITE, parameters=told)
     files = FilesExecutor(Alone(KeyRing((keys,))))  # type: ignore[arg-type]
-    with pytest.raises(RunError, match="somebody else wrote"):
+    with pytest.raises(RunError, match="another process wrote"):
         files.run(step, copy)
     assert path.read_bytes() == b"a\\,b,1,x\nc,2,y\nd,3,z\n"
     files.run(step, copy)

@@ -124,7 +124,7 @@ def test_a_document_is_held_in_memory_up_to_a_limit(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("pii_tracer.scan.rows.json_documents.MOST", 30)
     path = tmp_path / "a.json"
     path.write_text("[\n" + THIRD + "," + THIRD + "\n,{}]")
-    with pytest.raises(RowsError, match="too long"):
+    with pytest.raises(RowsError, match="too large"):
         json_rewrite.survey(path, BY_UID, KEYS)
     with pytest.raises(LongDocumentError):
         list(rows_of(Format.JSON, "a.json", path.read_bytes()))
@@ -134,7 +134,7 @@ def test_a_document_is_held_in_memory_up_to_a_limit(tmp_path: Path, monkeypatch:
 def test_what_is_no_utf_8_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(content)
-    with pytest.raises(RowsError, match="not UTF-8"):
+    with pytest.raises(RowsError, match="not encoded in UTF-8"):
         json_rewrite.survey(path, BY_UID, KEYS)
 
 

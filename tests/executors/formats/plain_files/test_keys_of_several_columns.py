@@ -83,7 +83,7 @@ def test_two_lists_of_values_would_take_rows_of_others() -> None:
 def test_a_file_with_one_of_the_columns_is_left_as_it_is(kind: Format, alone: bool) -> None:
     mail = MatchTerm(column="email", type="string", key_set=NAME)
     match = MATCH if alone else Match(terms=(*MATCH.terms, mail))
-    with pytest.raises(RowsError, match="it has user_id and not tenant_id"):
+    with pytest.raises(RowsError, match="it has user_id but not tenant_id"):
         removal(kind, {("4", "17")}, match).kept(older(kind))
 
 

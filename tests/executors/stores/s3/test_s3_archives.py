@@ -94,7 +94,7 @@ def test_what_the_manifest_gives_to_other_tables_is_never_restored_or_read(world
     [copy] = plan.copies
     assert copy.reason.endswith("; 1 version left out, which the archive's manifest assigns to other tables")
     assert [o.reason.partition(": ")[2] for o in plan.overrides if o.kind == "s3_manifest"] == [
-        "1 version is not looked at, which the archive's manifest assigns to other tables"
+        "1 version was not searched, which the archive's manifest assigns to other tables"
     ]
     [objects], _ = discover_archives(lake.estate, lake.clients, lake.base)
     assert objects.other_tables == ("prod.z",)

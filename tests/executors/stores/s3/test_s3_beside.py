@@ -106,7 +106,7 @@ def test_an_object_with_the_person_beside_its_bytes_is_refused(
     bucket = world.new("beside")
     told = world.put(bucket, f"{PREFIX}a.parquet", body(*rows), **more)
     facts = rewrite(world, bucket, told)
-    assert "holds the person" in facts["failed"][0]["reason"]
+    assert "contains the person" in facts["failed"][0]["reason"]
     assert world.versions(bucket) == [(told["key"], told["version_id"])]
 
 

@@ -432,10 +432,10 @@ def test_metadata_that_holds_the_person_is_not_copied_on(world: World) -> None:
     ("more", "message"),
     [
         ({"format": "delta"}, "not supported"),
-        ({"match": None}, "does not say how"),
+        ({"match": None}, "does not name the columns"),
         ({"match": Match(terms=(MatchTerm(column="a", key_set="none", type="int"),)).model_dump()}, "no key set"),
         ({"bucket": "no-such-bucket-here"}, "cannot be reached"),
-        ({"objects": "x"}, "parameters are wrong: objects"),
+        ({"objects": "x"}, "parameters are not valid: objects"),
         ({"objects": [{"key": f"archive/{PERSON}.parquet", "version_id": "v"}]}, "name of an object"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_number_that_somebody_else_has_taken_is_left_to_them(tmp_path: Path, m
 
     monkeypatch.setattr(HistoryRewrite, "_written", overtaken)
     before = theirs.with_name("v1.metadata.json").read_bytes()
-    with pytest.raises(RunError, match="somebody else has committed"):
+    with pytest.raises(RunError, match="a different writer committed"):
         people.rewrite.run()
     assert theirs.read_bytes() == before
     assert not list(people.folder.rglob("pii-tracer-*"))

@@ -123,7 +123,7 @@ def test_a_commit_of_somebody_else_is_not_lost(tmp_path: Path, monkeypatch: pyte
         return written
 
     monkeypatch.setattr(HistoryRewrite, "_written", overtaken)
-    with pytest.raises(RunError, match="somebody else has committed") as refused:
+    with pytest.raises(RunError, match="a different writer committed") as refused:
         people.rewrite.run()
     assert "resume" in str(refused.value.todo)
     assert left_overs(people) == []

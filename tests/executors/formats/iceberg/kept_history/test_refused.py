@@ -100,7 +100,7 @@ def test_shared_files(tmp_path: Path) -> None:
 
 def test_files_elsewhere(tmp_path: Path) -> None:
     people = small(tmp_path, **{"write.data.path": f"file://{tmp_path}/elsewhere"})
-    refused(people, "1 of its data files lie outside its folder")
+    refused(people, "1 of its data files are outside of its folder")
     assert "are outside of its folder" in by_planning(people)
 
 
@@ -118,7 +118,7 @@ def test_a_key_that_was_dropped_and_made_again(tmp_path: Path) -> None:
         update.delete_column("uid")
     with people.table.update_schema() as update:
         update.add_column("uid", LongType())
-    with pytest.raises(RunError, match=r"dropped and made again under the same name \(uid\)"):
+    with pytest.raises(RunError, match=r"dropped and recreated under the same name \(uid\)"):
         people.found_by("uid").check()
     assert "dropped and recreated" in by_planning(people)
 
@@ -182,5 +182,5 @@ def test_a_table_that_has_fewer_snapshots_than_the_plan_saw(tmp_path: Path) -> N
     people = small(tmp_path)
     rewrite = people.rewrite
     step = rewrite.step.model_copy(update={"parameters": {**rewrite.step.parameters, "snapshots": 2}})
-    with pytest.raises(RunError, match="it has 1 snapshot, and had 2 when the plan was made"):
+    with pytest.raises(RunError, match="it has 1 snapshot, but had 2 when the plan was made"):
         replace(rewrite, step=step).check()
