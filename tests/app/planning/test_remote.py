@@ -221,7 +221,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(shop: Shop) -> None:
     told = found[place]
     assert "contain the person" in told["reason"]
     assert "1 version could not be read completely" in told["reason"]
-    assert "1 unfinished upload," in told["reason"]
+    assert "1 unfinished upload with bytes that nobody can read" in told["reason"]
     assert "odd.bin?versionId=" in told["evidence"]
     gone = found["s3://no-such-bucket-here/t"]
     assert gone["id"].startswith("gap-remote_table-unseen-")
