@@ -39,7 +39,7 @@ class AddedList(Protocol):
 
 
 class PlannedRequests(Protocol):
-    """What came of planning (`pii_tracer.app.intake.due_requests.DuePlan`)."""
+    """What came of planning (`pii_tracer.app.intake.due_requests_plan.DuePlan`)."""
 
     @property
     def written(self) -> object: ...
@@ -169,7 +169,7 @@ class BatchOfRequests(Protocol):
 
 
 class UnplannedRequest(Protocol):
-    """A request that no batch takes (`pii_tracer.app.intake.due_requests.Unplanned`)."""
+    """A request that no batch takes (`pii_tracer.app.intake.due_requests_plan.Unplanned`)."""
 
     @property
     def id(self) -> str: ...

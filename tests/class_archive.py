@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from executors.catalogs.sql.spark_catalog import SQLITE_JDBC
-from executors.engine.spark_home import spark_jars
+from executors.engine.java_and_spark_paths import spark_jars
 from executors.engine.spark_session import open_session
 from executors.engine.version_profiles import installed_profile
 from executors.formats.iceberg.catalog_settings import ICEBERG_AWS

@@ -27,7 +27,7 @@ from moto.glacier import responses
 from moto.server import ThreadedMotoServer
 from werkzeug.serving import WSGIRequestHandler
 
-from pii_tracer.lake.stores.glacier import vaults
+from pii_tracer.lake.stores.glacier import vault_discovery
 
 REGION = "ap-south-1"
 JOB = timedelta(hours=4)
@@ -228,13 +228,13 @@ def strict_glacier() -> Iterator[StrictGlacier]:
     patch.setattr(WSGIRequestHandler, "date_time_string", lambda *_: format_datetime(running.now, usegmt=True))
     for name, answer in answers.items():
         patch.setattr(responses.GlacierResponse, name, answer)
-    vaults._client.cache_clear()
+    vault_discovery._client.cache_clear()
     try:
         yield running
     finally:
         server.stop()
         patch.undo()
-        vaults._client.cache_clear()
+        vault_discovery._client.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import BaseServer
 
-from executors.engine.spark_home import java as own_java
-from executors.engine.spark_home import spark_jars
+from executors.engine.java_and_spark_paths import java as own_java
+from executors.engine.java_and_spark_paths import spark_jars
 
 __all__ = [
     "PROMPT_HDFS",

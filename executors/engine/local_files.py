@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlparse
 from pii_tracer.common.atomic_files import all_below, sync_folder, system_reason
 from pii_tracer.lake.formats.registry import table_formats
 from pii_tracer.model.errors import RunError
-from pii_tracer.run.place_names import shown_path
+from pii_tracer.run.masked_place_names import shown_path
 
 
 def local_path(location: str) -> Path:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from executors.engine.java_and_spark_paths import java_home
 from executors.engine.known_tables import register_tables
 from executors.engine.scratch_settings import scratch_conf, started_in_scratch
 from executors.engine.session_settings import (
@@ -26,7 +27,6 @@ from executors.engine.session_settings import (
     wanted_packages,
 )
 from executors.engine.spark_connect import EXTENSIONS, REDACTION, open_remote
-from executors.engine.spark_home import java_home
 from executors.engine.spark_submit import is_submitted, refuse_without_jars
 from executors.engine.version_profiles import Profile, installed_profile, profile_of
 from executors.stores.spark_connectors import connectors

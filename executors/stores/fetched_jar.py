@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from executors.engine.spark_home import java, spark_jars
+from executors.engine.java_and_spark_paths import java, spark_jars
 from executors.engine.version_profiles import Profile
 from pii_tracer.model.errors import RunError
 

@@ -9,7 +9,7 @@ from executors.stores.s3.step_base import S3Context
 from executors.value_search import Finder
 from pii_tracer.model.datasets import MatchTerm
 from pii_tracer.model.plan import Copy
-from pii_tracer.run.place_names import without_partition_values
+from pii_tracer.run.masked_place_names import without_partition_values
 
 Shown = Callable[[str], str]
 

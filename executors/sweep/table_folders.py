@@ -30,7 +30,7 @@ from pii_tracer.model.locations import (
     is_s3,
     s3_location,
 )
-from pii_tracer.run.place_names import shown_path
+from pii_tracer.run.masked_place_names import shown_path
 
 
 class Places:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pii_tracer.app.estate_readiness.new_reading import readiness
     from pii_tracer.app.execution.run_status import RunStatus, status
     from pii_tracer.app.execution.whole_run import RunOutcome, apply, resume
-    from pii_tracer.app.intake.due_requests import DuePlan, plan_due
+    from pii_tracer.app.intake.due_requests_plan import DuePlan, plan_due
     from pii_tracer.app.intake.request_lists import Added, add_requests
     from pii_tracer.app.intake.request_states import list_requests
     from pii_tracer.app.lineage.lineage_harvest import harvest

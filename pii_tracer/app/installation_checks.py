@@ -175,7 +175,7 @@ def _one_distribution() -> Finding:
 
 
 def _java() -> Finding:
-    from executors.engine.spark_home import java_home
+    from executors.engine.java_and_spark_paths import java_home
 
     try:
         home = java_home()

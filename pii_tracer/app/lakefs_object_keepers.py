@@ -68,7 +68,7 @@ def known_repository(settings: Settings, repository: str) -> LakefsState:
     Raises:
         UsageError: the estate file names none of this name, or several.
     """
-    from pii_tracer.lake.stores.lakefs.repositories import repository_state
+    from pii_tracer.lake.stores.lakefs.repository_discovery import repository_state
 
     estate = settings.estate()
     known = {f"{s.name}/{r.name}": (s, r) for s in estate.lakefs for r in s.repositories}

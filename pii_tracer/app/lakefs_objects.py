@@ -12,7 +12,7 @@ from pii_tracer.app.planning.not_keys_check import OtherNumbers
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.stores.lakefs.client import LakefsClient
-from pii_tracer.lake.stores.lakefs.repositories import declared_repository, repository_state
+from pii_tracer.lake.stores.lakefs.repository_discovery import declared_repository, repository_state
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsObject, LakefsState
 from pii_tracer.lake.stores.lakefs.underlying_storage import OWN, Stored, storage_of
 from pii_tracer.model.datasets import DatasetId, Match

@@ -212,7 +212,7 @@ def declared_since(estate: Estate, known: set[DatasetId]) -> Iterator[DatasetId]
 
         found += [topic_dataset(cluster, topic.name) for cluster in estate.kafka for topic in cluster.topics]
     if estate.lakefs:
-        from pii_tracer.lake.stores.lakefs.repositories import repository_dataset
+        from pii_tracer.lake.stores.lakefs.repository_discovery import repository_dataset
 
         found += [repository_dataset(server, repo) for server in estate.lakefs for repo in server.repositories]
     yield from (dataset for dataset in found if dataset not in known)

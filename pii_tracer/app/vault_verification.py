@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from pii_tracer.app.aws_refusals import unreadable
-from pii_tracer.lake.stores.glacier.vaults import ASK, VaultInventory, vault_client
+from pii_tracer.lake.stores.glacier.vault_discovery import ASK, VaultInventory, vault_client
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, ErasurePlan, Step

@@ -16,7 +16,7 @@ from pii_tracer.app import vault_verification
 from pii_tracer.app.other_people_counts import OBJECTS, counted_by_spark, counting_of, is_rewritten
 from pii_tracer.app.persons_apart.values_by_person import PartOfPatterns, each_person, without_persons
 from pii_tracer.app.stored_places.archive_objects import ArchiveObjects, Written
-from pii_tracer.app.stored_places.written_files import is_empty, place_of, written_files
+from pii_tracer.app.stored_places.file_write_marks import is_empty, place_of, written_files
 from pii_tracer.app.work_pace import PLACE, Pace
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
@@ -47,7 +47,7 @@ from pii_tracer.verify.byte_search import (
     with_uploads,
 )
 from pii_tracer.verify.cluster_byte_search import searchers_of
-from pii_tracer.verify.computed_again import Noted, compared, note_of
+from pii_tracer.verify.recomputation_evidence import Noted, compared, note_of
 from pii_tracer.verify.refused_places import waived, with_refused
 from pii_tracer.verify.row_checks import Verifier, compare
 from pii_tracer.verify.stores.non_copies import other_files

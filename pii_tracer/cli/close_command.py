@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pii_tracer.app.execution.run_closing import Closed, close_run
+from pii_tracer.app.execution.sealed_values_destruction import Closed, close_run
 from pii_tracer.cli.options import format_option, state_option
 from pii_tracer.model.errors import ExitCode
 

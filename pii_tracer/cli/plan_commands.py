@@ -64,7 +64,7 @@ def plan(
 ) -> int:
     """Make the erasure plan for REQUESTS (YAML files), or for the request store's: plan file, Markdown, HTML, sealed
     manifest."""
-    from pii_tracer.app.intake.due_requests import plan_due
+    from pii_tracer.app.intake.due_requests_plan import plan_due
     from pii_tracer.app.planning.erasure_plan import plan as make
     from pii_tracer.app.planning.plan_files import draft_waivers, manifest_path, refuse_existing
     from reports.requests_text import planned_lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from pii_tracer.config.windows import WindowText
+from pii_tracer.config.time_windows import WindowText
 from pii_tracer.model.datasets import Frozen
 
 

@@ -22,7 +22,7 @@ from pii_tracer.config.lakefs import LakefsServer, wrong_lakefs
 from pii_tracer.config.laws import Ground, Law, double, laws_of
 from pii_tracer.config.lease import LeasePlace, wrong_lease
 from pii_tracer.config.lineage import LineageSources
-from pii_tracer.config.maintenance import MaintenanceJob
+from pii_tracer.config.maintenance_jobs import MaintenanceJob
 from pii_tracer.config.monitoring.readiness import ReadinessSettings, wrong_readiness
 from pii_tracer.config.passing_on.recipients import Recipient, wrong_recipients
 from pii_tracer.config.proof import AttestationKey, DeletionLogSettings, TimestampAuthority
@@ -31,7 +31,7 @@ from pii_tracer.config.s3_inventory import InventoryReports
 from pii_tracer.config.stores.object_stores import DeclaredStore, wrong_object_stores
 from pii_tracer.config.strict_yaml import load_yaml
 from pii_tracer.config.subjects import Subject, SubjectRef
-from pii_tracer.config.windows import Windows
+from pii_tracer.config.time_windows import Windows
 from pii_tracer.model.datasets import Currency, Frozen
 from pii_tracer.model.errors import ConfigError
 from pii_tracer.model.gap_kinds import NamedKind

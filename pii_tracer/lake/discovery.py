@@ -12,7 +12,6 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.duplicate_folders import with_originals
-from pii_tracer.lake.folder_walk import Walk
 from pii_tracer.lake.formats.plain_files.data_file import DataFile, data_file, text_file
 from pii_tracer.lake.formats.plain_files.table_state import folder_state
 from pii_tracer.lake.formats.registry import metadata_folders
@@ -29,6 +28,7 @@ from pii_tracer.lake.stores.s3.table_places import (
     places_of,
 )
 from pii_tracer.lake.streaming_checkpoints import checkpoint_state
+from pii_tracer.lake.table_folder_walk import Walk
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TEXT_AROUND, FileText, text_of

@@ -28,12 +28,12 @@ from pii_tracer.lineage.sources.openlineage.run_lineage import tell_changes, tel
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras
 from pii_tracer.lineage.sources.openlineage.sql_facets import told_by_events
 from pii_tracer.lineage.sources.openlineage.unresolved_inputs import tell_names
-from pii_tracer.lineage.sources.query_log.log_reading import read_queries
 from pii_tracer.lineage.sources.query_log.log_rows import log_files
+from pii_tracer.lineage.sources.query_log.query_log_parsing import read_queries
 from pii_tracer.lineage.sources.query_log.shape_parsing import Parser, parse_here
 from pii_tracer.lineage.sources.same_name_temp_tables import apart
+from pii_tracer.lineage.sources.shared_global_views import share
 from pii_tracer.lineage.sources.shared_places import tell_shared
-from pii_tracer.lineage.sources.shared_temp_views import share
 from pii_tracer.lineage.sources.statement_facts import (
     SPARK,
     Mended,
@@ -44,13 +44,13 @@ from pii_tracer.lineage.sources.statement_facts import (
     tell,
     views,
 )
+from pii_tracer.lineage.sources.unity.dataset_resolution import Listed
 from pii_tracer.lineage.sources.unity.exported_files import export_files, read_export
 from pii_tracer.lineage.sources.unity.flows import Flows
-from pii_tracer.lineage.sources.unity.places import Listed
 from pii_tracer.lineage.sources.unity.recorded_time import Frame, unrecorded
 from pii_tracer.lineage.sources.unity.run_gaps import tell_noted
 from pii_tracer.lineage.sources.unity.runs import Noted, unity_runs
-from pii_tracer.lineage.sources.written_views import defined, explained, tell_through
+from pii_tracer.lineage.sources.writes_through_views import defined, explained, tell_through
 from pii_tracer.lineage.sql.known_dialects import known_dialect
 from pii_tracer.lineage.sql.text.table_names import Names
 from pii_tracer.model.datasets import Column, DatasetId

@@ -13,7 +13,7 @@ import msgspec
 from pii_tracer.config.laws import Law
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.readiness.canaries import CanarySearch, canary_findings
-from pii_tracer.readiness.drift import drift, last_known
+from pii_tracer.readiness.estate_drift import drift, last_known
 from pii_tracer.readiness.estate_snapshot import Coverage, EstateState, TableFacts
 from pii_tracer.readiness.findings import Finding, FindingKind, Level, dated
 from pii_tracer.readiness.provable import Keeper, Provable, late, provable

@@ -23,7 +23,7 @@ from pii_tracer.model.errors import NotApproved, ReviewError
 from pii_tracer.model.plan import digest_of
 from pii_tracer.review import dsse
 from pii_tracer.review.plan_file import LoadedPlan
-from pii_tracer.review.policy import has_invisible, person
+from pii_tracer.review.policy_rules import has_invisible, person
 from pii_tracer.review.trusted_keys import Approver
 
 PREDICATE_TYPE = "https://pii-tracer.dev/approval/v1"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
 
-from pii_tracer.review.policy import Place
+from pii_tracer.review.policy_rules import Place
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder(strict=True)

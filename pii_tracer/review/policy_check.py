@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.json_line_numbers import lines_of
 from pii_tracer.review.plan_file import LoadedPlan
-from pii_tracer.review.policy import RULES, Finding, Level, Rule
+from pii_tracer.review.policy_rules import RULES, Finding, Level, Rule
 
 
 @dataclass(frozen=True)

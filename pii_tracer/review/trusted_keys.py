@@ -26,7 +26,7 @@ from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import ConfigError, ReviewError
 from pii_tracer.model.timestamps import Moment
 from pii_tracer.review.dsse import PublicKey
-from pii_tracer.review.policy import person
+from pii_tracer.review.policy_rules import person
 from pii_tracer.review.ssh_signatures import SshPublicKey, parse_public
 
 MAX_BYTES = 16 * 1024 * 1024

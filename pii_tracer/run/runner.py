@@ -33,7 +33,7 @@ from pii_tracer.run.executor_protocol import (
     Progress,
 )
 from pii_tracer.run.journal import Clock, Journal, Kind
-from pii_tracer.run.place_names import shown_place
+from pii_tracer.run.masked_place_names import shown_place
 from pii_tracer.run.run_state import RunState, State, StepEvent, StepFailure
 from pii_tracer.run.step_progress import (
     FRESH,

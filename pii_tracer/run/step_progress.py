@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pii_tracer.common.graphs import Circle, in_order
+from pii_tracer.common.topological_order import Circle, in_order
 from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.errors import Refused
 from pii_tracer.model.plan import ErasurePlan, Step

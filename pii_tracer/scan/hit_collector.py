@@ -12,7 +12,7 @@ from typing import Any
 
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.scan.cells_left_out import NOTHING, Apart, LeftCells, beyond, outside
-from pii_tracer.scan.decode.cells import cell_search, messages, variant
+from pii_tracer.scan.decode.cells import binary_text_cells, cell_search, variant
 from pii_tracer.scan.decode.cells.json_members import json_leaves, member
 from pii_tracer.scan.false_cell_hits import WINDOW, between, explained
 from pii_tracer.scan.forms.pattern_automaton import Term
@@ -329,7 +329,7 @@ class Collector:
         """
         cell_search.search_cell(value, where, column, self, fixed=fixed)
         self.packed_number(value, where, column)
-        messages.search_message(value, where, column, self)
+        binary_text_cells.search_message(value, where, column, self)
         try:
             text = value.decode()
         except UnicodeDecodeError:

@@ -21,13 +21,13 @@ from pii_tracer.model.number_keys import spelled, without_fraction
 from pii_tracer.scan.email_boundaries import of_another
 from pii_tracer.scan.forms import (
     bytes_in_text,
+    escape_free_text,
     escape_views,
     escaped_letters,
+    escaped_punctuation,
+    invisible_characters,
     joints,
     line_wraps,
-    plain_signs,
-    sign_escapes,
-    unseen_signs,
 )
 from pii_tracer.scan.forms.anchors import Anchors
 from pii_tracer.scan.forms.binary_number_cells import PackedNumbers
@@ -105,7 +105,7 @@ class Patterns:
         self.cells = {value: tuple(names) for value, names in tables.cells.items()}
         self._cut = cut_values(self.cells, self._weak)
         self._reach = max(map(escape_views.reach, tables.looks), default=0)
-        self._signs = sign_escapes.SignEscapes(tables.signed)
+        self._signs = escaped_punctuation.SignEscapes(tables.signed)
         asked, everywhere = (search.patterns, search.lined, self.ints, self._signs.runs), search.many or self.has_tiny
         self.sought = Sought(*asked, everywhere=everywhere, spaced=bool(tables.spaced))
         self._anchors = Anchors(tables.anchors, self._reach)
@@ -239,13 +239,13 @@ class Patterns:
         the digits of a number. joined: it may be cells without anything between them, so what touches it says nothing.
         """
         text = bytes(data)
-        if not (plain := plain_signs.are_all(text)):
+        if not (plain := escape_free_text.are_all(text)):
             yield from self._across(data, joined=joined)
             yield from self._hidden(text, joined=joined)
         for number, start, end in self._spaced.matches(text, joined=joined):
             if joined or not self._shown.end(text, max(0, start - 4), end):
                 yield self._spaced_terms[number], start, end
-        for bare in () if plain else unseen_signs.bare(text, 3 * self.overlap):
+        for bare in () if plain else invisible_characters.bare(text, 3 * self.overlap):
             for low, high in self.parts(bare.data):
                 for terms, begin, stop in self._in(bare.data[low:high], self._folded, self._exact):
                     if bare.is_parted(low + begin, low + stop):

@@ -66,10 +66,10 @@ from planners.gaps.unexplained_short_numbers import (
     telling_columns,
 )
 from planners.locate.columns_without_identifiers import other_key_columns
+from planners.locate.composite_key_lineage import is_several
 from planners.locate.foreign.mixed_origin_columns import foreign_keys
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
-from planners.locate.keys_of_columns import is_several
 from planners.locate.lossy_key_types import blanks, misfits, with_blanks
 from planners.locate.sql.rebuild_statement import Recorded, recorded
 from planners.locate.sql.shared_rows import mentions_of, refused

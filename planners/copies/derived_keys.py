@@ -9,7 +9,7 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.key_columns import joined, split
 from pii_tracer.model.number_keys import is_short_number, same_numbers, without_fraction
 from planners.copies.match_key_resolution import Keys, lookalikes
-from planners.locate.keys_of_columns import each_of
+from planners.locate.composite_key_lineage import each_of
 from planners.locate.sql.spark_functions import (
     INPUT,
     compiled,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.stores.object_places.versions import StoredVersion
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion
 from pii_tracer.model.datasets import ShortNumbers
 from pii_tracer.scan.hits import ROWS
 

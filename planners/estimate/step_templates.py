@@ -13,7 +13,7 @@ from pii_tracer.lake.inventory import ObjectSet, ObjectVersion, Ref, RemotePlace
 from pii_tracer.lake.listing.listed_place import PlaceKind
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Carries, CopyKind, DatasetId, Format, Match, Strategy
 from pii_tracer.model.locations import HdfsLocation, ObjectLocation, S3Location

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.laws import laws_of
-from pii_tracer.config.windows import weekly
+from pii_tracer.config.time_windows import weekly
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.listing.listed_place import Listing
 from pii_tracer.model.datasets import Format

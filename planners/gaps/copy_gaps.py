@@ -20,9 +20,9 @@ from planners.copies.scan_evidence import Evidence
 from planners.formats.registry import planner_of
 from planners.gaps.declared_keys import rows_of_others, silent_key
 from planners.gaps.unerasable_s3_tables import has_no_bytes, remote_gap
+from planners.locate.composite_key_lineage import is_several
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
-from planners.locate.keys_of_columns import is_several
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.shared_rows import refused, several_persons
 from planners.locate.subject_survey import Survey, World, title

@@ -21,6 +21,7 @@ from pii_tracer.lineage.graph.edges import (
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, Steps, spot_of, struct_fields
 from pii_tracer.model.datasets import ColumnId, DatasetId
+from planners.locate.composite_key_lineage import person_keys, whole_keys
 from planners.locate.declared_identifiers import as_told
 from planners.locate.edge_effects import Anonymisers, JoinedColumns, carried, joined_tables, value_edges
 from planners.locate.identifier_traces import (
@@ -31,7 +32,6 @@ from planners.locate.identifier_traces import (
     given_up,
     statements_of,
 )
-from planners.locate.keys_of_columns import person_keys, whole_keys
 from planners.locate.list_elements import united
 from planners.locate.reachable_columns import Reach, columns_of
 from planners.locate.renamed_columns import Renames

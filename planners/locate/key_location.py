@@ -17,6 +17,7 @@ from pii_tracer.lineage.sql.text.literal_redaction import hidden
 from pii_tracer.model.column_paths import Spots
 from pii_tracer.model.datasets import Access, Carries, ColumnId, DatasetId, JsonAccess
 from planners.locate.columns_in_other_rows import Strays, stray_columns
+from planners.locate.composite_key_lineage import lacking, said, shared_values, ways_of, whole_terms
 from planners.locate.edge_effects import Anonymisers
 from planners.locate.identifier_traces import (
     ColumnCarriage,
@@ -26,7 +27,6 @@ from planners.locate.identifier_traces import (
     what_is_done,
 )
 from planners.locate.identifier_walk import Walk
-from planners.locate.keys_of_columns import lacking, said, shared_values, ways_of, whole_terms
 from planners.locate.match_completeness import (
     Covers,
     covering,

@@ -21,8 +21,8 @@ from pii_tracer.model.key_location import (
     SubjectWhereabouts,
     Whereabouts,
 )
+from planners.locate.composite_key_lineage import ways_of
 from planners.locate.key_location import Carriage
-from planners.locate.keys_of_columns import ways_of
 from planners.locate.sql.column_expressions import shown
 from planners.locate.sql.group_sizes import Groups
 from planners.locate.tag_propagation import Witness

@@ -12,10 +12,10 @@ from pii_tracer.lineage.graph.edges import Edge, Subtype
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, DatasetId
 from pii_tracer.model.key_location import Standing
+from planners.locate.composite_key_lineage import ways_of
 from planners.locate.edge_effects import Anonymisers, value_edges
 from planners.locate.identifier_traces import ColumnCarriage
 from planners.locate.key_location import Carriage, follow
-from planners.locate.keys_of_columns import ways_of
 from planners.locate.match_completeness import usable
 from planners.locate.sql.spark_functions import parse
 from planners.locate.sql.whole_numbers import NotComputable

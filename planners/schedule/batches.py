@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.batches import Batches
-from pii_tracer.config.windows import weekly
+from pii_tracer.config.time_windows import weekly
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MOMENT = timedelta(minutes=1)

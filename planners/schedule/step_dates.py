@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.config.windows import WEEKDAYS, weekly
+from pii_tracer.config.time_windows import WEEKDAYS, weekly
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.model.actions import CONFIRMED, Action

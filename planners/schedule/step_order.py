@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pii_tracer.common.graphs import Circle, in_order
+from pii_tracer.common.topological_order import Circle, in_order
 from pii_tracer.lake.formats.base import Role
 from pii_tracer.lake.formats.registry import actions_with
 from pii_tracer.lake.stores.hdfs.places import HdfsKind

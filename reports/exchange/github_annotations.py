@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from pii_tracer.review.policy import Level
 from pii_tracer.review.policy_check import CheckReport, Located
+from pii_tracer.review.policy_rules import Level
 from reports.escape import visible
 
 _COMMANDS = {Level.DENY: "error", Level.WARN: "warning"}

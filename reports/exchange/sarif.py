@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import quote
 
 from pii_tracer import __version__
-from pii_tracer.review.policy import Level
 from pii_tracer.review.policy_check import CheckReport, Located
+from pii_tracer.review.policy_rules import Level
 from reports.escape import visible
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -16,8 +16,8 @@ import pytest
 
 from pii_tracer.app.execution.plan_run import _taken_over
 from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
-from pii_tracer.app.execution.run_journal_facts import noted_of
 from pii_tracer.app.execution.run_outputs import _handed_over
+from pii_tracer.app.execution.run_verification import noted_of
 from pii_tracer.app.persons_apart import requests_left_open
 from pii_tracer.app.persons_apart.found_since import (
     ANY_PLACE,

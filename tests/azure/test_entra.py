@@ -13,7 +13,7 @@ from pii_tracer.config.stores.object_stores import DeclaredStore
 from pii_tracer.lake.stores.azure import file_rewrite, login
 from pii_tracer.lake.stores.azure.client import files_of, patiently
 from pii_tracer.lake.stores.base import StoreError
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from pii_tracer.model.azure_location import azure_location
 from pii_tracer.model.errors import EstateError
 from tests.azure.blob_service import blob_service

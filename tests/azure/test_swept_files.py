@@ -19,7 +19,7 @@ from pii_tracer.lake.stores.azure.login import KEY as KEY_VARIABLE
 from pii_tracer.lake.stores.azure.login import SIGNATURE
 from pii_tracer.lake.stores.base import Absent
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import PartlyDone, Progress

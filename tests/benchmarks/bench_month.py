@@ -30,8 +30,8 @@ from unittest.mock import patch
 
 import networkx as nx
 
-from pii_tracer.app.intake import due_requests
-from pii_tracer.app.intake.due_requests import forecast_requests, plan_due
+from pii_tracer.app.intake import due_requests_plan
+from pii_tracer.app.intake.due_requests_plan import forecast_requests, plan_due
 from pii_tracer.app.intake.request_lists import add_requests
 from pii_tracer.app.intake.request_store import due_by, store_of
 from pii_tracer.app.settings import Settings
@@ -103,8 +103,8 @@ def lived(a_day: int, days: int, capacity: int, base: Path) -> Month:
         began = time.process_time()
         planned = plan(plan_id=f"plan-{day:012x}", complete=True, applyable=True)
         with (
-            patch.object(due_requests, "plan", _simulated(planned)),
-            patch.object(due_requests, "moment", _clock(now)),
+            patch.object(due_requests_plan, "plan", _simulated(planned)),
+            patch.object(due_requests_plan, "moment", _clock(now)),
         ):
             found = plan_due(settings, as_of=now)
         month.timed("choose and mark", began)

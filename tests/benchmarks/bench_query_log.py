@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pii_tracer.config.lineage import LineageSources, QueryLog
 from pii_tracer.lineage.harvest import Given, harvest_all
-from pii_tracer.lineage.sources.query_log import log_reading
+from pii_tracer.lineage.sources.query_log import query_log_parsing
 from pii_tracer.lineage.sources.query_log.parse_workers import parser_in
 from pii_tracer.lineage.sources.query_log.statement_shapes import Shaped
 from pii_tracer.model.datasets import Column, DatasetId
@@ -74,7 +74,7 @@ def main() -> None:
     given = ask.parse_args()
     shapes = max(1, int(given.rows * given.shapes / 100))
     if given.plain:
-        log_reading.shape_of = lambda text: Shaped(text, ())
+        query_log_parsing.shape_of = lambda text: Shaped(text, ())
     names = [f"wh.t{n:04}" for n in range(TABLES)]
     columns = [Column(name=f"c{n}", type="string") for n in range(COLUMNS)]
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.app.execution.run_folder import RunInfo, folder_of
-from pii_tracer.app.recipients.told import Told, write_told
+from pii_tracer.app.recipients.recipient_states import Told, write_told
 from pii_tracer.cli.main import run
 from pii_tracer.config.passing_on.recipients import How
 from pii_tracer.model.datasets import KeySet

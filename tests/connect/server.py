@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from executors.engine.spark_home import java_home
+from executors.engine.java_and_spark_paths import java_home
 from executors.engine.version_profiles import SPARK_3_5, installed_profile
 from pii_tracer.common.atomic_files import write_atomic
 

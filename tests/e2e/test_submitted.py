@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from executors.engine.spark_home import java_home
+from executors.engine.java_and_spark_paths import java_home
 from executors.engine.version_profiles import installed_profile
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.review.plan_file import load_plan

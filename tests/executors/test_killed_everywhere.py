@@ -28,7 +28,7 @@ from pyarrow import orc
 import executors
 from executors.registry import build
 from executors.stores.glacier.executor import VaultExecutor
-from pii_tracer.app.execution.run_journal_facts import facts_of
+from pii_tracer.app.execution.run_verification import facts_of
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format, Strategy
 from pii_tracer.model.plan import Step

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from pii_tracer.app.stored_places.bare_folders import folder_of_objects
+from pii_tracer.app.stored_places.erasable_bare_folders import folder_of_objects
 from pii_tracer.lake.formats.plain_files.store_folder import Bare
 from pii_tracer.lake.stores.gcs import json_api
 from pii_tracer.lake.stores.gcs.store import GcsStore

@@ -16,7 +16,7 @@ from executors.formats.hive_acid.executor import HiveAcidExecutor
 from executors.formats.hive_acid.hive_session import HiveSession
 from executors.formats.hive_acid.key_files import KeyFiles
 from pii_tracer.config.estate_file import load_estate
-from pii_tracer.lake.formats.hive_acid.scratch_folder import unusable
+from pii_tracer.lake.formats.hive_acid.key_folder_check import unusable
 from pii_tracer.model.errors import ExitCode
 from tests.hdfs.running import Killed
 from tests.hdfs.shop import MAIL, OTHERS, PERSON, REFILLS, USER, Shop, as_orc

@@ -26,7 +26,7 @@ from pii_tracer.app.intake.planned_requests import begin_requests
 from pii_tracer.app.intake.request_states import narrow_request, refuse_request, withdraw_request
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run as cli
-from pii_tracer.intake.drop.standard_forms import digest_told, email_form, phone_form
+from pii_tracer.intake.drop.identifier_normalization import digest_told, email_form, phone_form
 from pii_tracer.intake.kept_scopes import Wish, hold_of
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.intake.run_results import CameTo, settle

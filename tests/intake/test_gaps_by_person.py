@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.app.intake.due_requests import DuePlan, plan_due
+from pii_tracer.app.intake.due_requests_plan import DuePlan, plan_due
 from pii_tracer.app.settings import Settings
 from pii_tracer.intake.requests import RequestState
 from pii_tracer.model.errors import PlanError

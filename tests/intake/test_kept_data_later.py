@@ -14,7 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from pii_tracer.app.execution.run_folder import RunInfo, folder_of
-from pii_tracer.app.intake.due_requests import plan_due
+from pii_tracer.app.intake.due_requests_plan import plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
 from pii_tracer.app.planning.erasure_plan import plan as plan_by_file
 from pii_tracer.app.planning.plan_files import key_sets_at_hand
@@ -31,7 +31,7 @@ from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
 from pii_tracer.proof.deletions.entries import Entry, EntryState, Selection
 from pii_tracer.review.plan_file import load_plan
-from pii_tracer.review.policy import why_unapplyable
+from pii_tracer.review.policy_rules import why_unapplyable
 from pii_tracer.verify.verdicts import ByteVerdict, RunVerdict, with_since
 from tests.cli.small import request as request_file
 from tests.intake.places import NOW, opened, took

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from pii_tracer.app.intake import due_requests
-from pii_tracer.app.intake.due_requests import plan_due
+from pii_tracer.app.intake import due_requests_plan
+from pii_tracer.app.intake.due_requests_plan import plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
 from pii_tracer.app.intake.request_states import narrow_request
 from pii_tracer.app.settings import Settings
@@ -414,14 +414,14 @@ def test_a_plan_is_not_bound_to_what_was_narrowed_or_widened_meanwhile(
     asked(settings, PERSONS[0])
     if widens:
         narrowed(settings, asked=NOW - timedelta(days=1))
-    true = due_requests.plan
+    true = due_requests_plan.plan
 
     def meanwhile(*given: Any, **options: Any) -> Any:
         written = true(*given, **options)
         again(settings, NOW) if widens else narrowed(settings)
         return written
 
-    monkeypatch.setattr(due_requests, "plan", meanwhile)
+    monkeypatch.setattr(due_requests_plan, "plan", meanwhile)
     with pytest.raises(UsageError, match="while this plan was made"):
         plan_due(settings)
     assert states(settings) == {"R-1": "received"}

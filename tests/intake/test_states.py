@@ -19,8 +19,8 @@ from deltalake import write_deltalake
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.execution.run_outputs import _handed_over
-from pii_tracer.app.intake import due_requests, planned_requests
-from pii_tracer.app.intake.due_requests import DuePlan, forecast_requests, plan_due
+from pii_tracer.app.intake import due_requests_plan, planned_requests
+from pii_tracer.app.intake.due_requests_plan import DuePlan, forecast_requests, plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn, settle_requests
 from pii_tracer.app.persons_apart.found_since import FoundSince, FoundThere
 from pii_tracer.app.settings import Settings
@@ -561,7 +561,7 @@ def test_the_policy_says_when_a_batch_is_made_and_who_is_in_it(
 ) -> None:
     """Whom no plan can be in time for has the places that are left: by the due date alone she would take the place of
     one whose deadline can be kept. Each deadline is 45 days, in every month, and no midnight comes meanwhile."""
-    monkeypatch.setattr(due_requests, "moment", lambda _: NOW)
+    monkeypatch.setattr(due_requests_plan, "moment", lambda _: NOW)
     now = ("--as-of", NOW.isoformat())
     batches = "batches: {every_hours: 24, takes_days: 9}\n"
     (settings.base / "policy.yaml").write_text(f"version: 1\nmax_persons: 2\nallow_late: true\n{batches}")

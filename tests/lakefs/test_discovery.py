@@ -6,7 +6,7 @@ import pytest
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import InventoryGap
-from pii_tracer.lake.stores.lakefs.repositories import discover_lakefs, repository_state
+from pii_tracer.lake.stores.lakefs.repository_discovery import discover_lakefs, repository_state
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.model.errors import EstateError
 from tests.lakefs.shop import PERSON, PREFIX, Shop, csv, estate_data

@@ -8,7 +8,7 @@ import pytest
 
 from pii_tracer.app.lakefs_objects import begun_uploads
 from pii_tracer.config.lakefs import LakefsServer
-from pii_tracer.lake.stores.lakefs.repositories import repository_dataset
+from pii_tracer.lake.stores.lakefs.repository_discovery import repository_dataset
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.lake.stores.lakefs.underlying_storage import Storage, Stored, storage_of
 from pii_tracer.model.errors import EstateError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.lake.stores.lakefs.repositories import repository_dataset
+from pii_tracer.lake.stores.lakefs.repository_discovery import repository_dataset
 from pii_tracer.model.datasets import Format, Strategy
 from pii_tracer.model.gap_kinds import GapKind
 from tests.kits.waived_places_kit import FIRST, Place, csv, persons_apart, persons_apart_in_copy

@@ -20,7 +20,7 @@ from pii_tracer.app.recipients import informing
 from pii_tracer.app.recipients.erased_data import Withheld, data_of, erased_by, why_nothing
 from pii_tracer.app.recipients.informing import inform
 from pii_tracer.app.recipients.notices import notice_of, rows_of
-from pii_tracer.app.recipients.told import Told, read_told, told_recipients
+from pii_tracer.app.recipients.recipient_states import Told, read_told, told_recipients
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.config.passing_on.recipients import How, Recipient

@@ -35,7 +35,7 @@ from pii_tracer.model.waivers import Waiver
 from pii_tracer.review import approval, dsse
 from pii_tracer.review.drift import MISSING, compare
 from pii_tracer.review.plan_file import LoadedPlan, load_plan, parse_plan
-from pii_tracer.review.policy import Level, enforce, evaluate, person
+from pii_tracer.review.policy_rules import Level, enforce, evaluate, person
 from pii_tracer.review.trusted_keys import Approver, generate, load_private, load_trusted, public_pem, trusted_yaml
 from tests.review.plans import DEADLINE, DIGEST, NOW, plan, snapshot, step
 

@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from executors.formats.delta import sweep_rules
-from pii_tracer.app.execution.run_journal_facts import facts_of
 from pii_tracer.app.execution.run_outputs import counts_lost, rows_deleted, step_facts
+from pii_tracer.app.execution.run_verification import facts_of
 from pii_tracer.cli.main import run as cli
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.run.place_names import shown_path, shown_place
+from pii_tracer.run.masked_place_names import shown_path, shown_place
 
 MADE = (
     "part-00000-3f2b8c1e-9a47-4e8e-8d3e-0c5f0a6b7d21-c000.snappy.parquet",

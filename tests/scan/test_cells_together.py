@@ -20,17 +20,17 @@ from pii_tracer.scan.decode.arrow import search_leaf
 from pii_tracer.scan.decode.dispatch import _search_cell
 from pii_tracer.scan.forms import (
     bytes_in_text,
+    escape_free_text,
     escaped_letters,
+    escaped_punctuation,
+    invisible_characters,
     joints,
-    plain_signs,
-    sign_escapes,
-    unseen_signs,
     written_bytes,
 )
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Hit
 from pii_tracer.scan.key_boundaries import KeyColumns
-from pii_tracer.scan.many_values import search, windows
+from pii_tracer.scan.many_values import pattern_windows, search
 from pii_tracer.scan.value_forms import Patterns
 from tests.scan import drawn_cells
 
@@ -96,7 +96,7 @@ def _forgetful(patterns: Patterns) -> Patterns:
 def _slowly() -> Iterator[None]:
     """Nothing is left out of the search of a text, and no texts are looked at together."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain_signs, "are_all", lambda text: False)
+        patch.setattr(escape_free_text, "are_all", lambda text: False)
         patch.setattr(search.Writings, "expect", lambda self, texts: None)
         patch.setattr(bytes_in_text, "LEAST_HEX", 0)
         yield
@@ -146,7 +146,7 @@ def test_texts_of_plain_signs_show_all_they_have(seed: int, beside: list[str], s
     model = _forgetful(patterns)
     kept = [re.sub(r"[^\w@.-]|[^\x00-\x7f]", sign, drawn_cells.text(draw, value)) for value, _ in people]
     texts = [sign.join(draw.choices([*beside, *kept], k=draw.randrange(1, 4))).encode() for _ in range(6)]
-    assert all(map(plain_signs.are_all, texts))
+    assert all(map(escape_free_text.are_all, texts))
     patterns.expect(texts)
     found = [list(patterns.occurrences(text, lines=True)) for text in texts]
     with _slowly():
@@ -197,15 +197,15 @@ def _searches(cells: list[str]) -> int:
         name="one", origin="one", weak=False, values=tuple(("s", f"asha{n}@mail.example") for n in range(200))
     )
     patterns, times = Patterns([keys]), 0
-    find = windows.Windows.find
+    find = pattern_windows.Windows.find
 
-    def counted(self: windows.Windows, data: bytes) -> object:
+    def counted(self: pattern_windows.Windows, data: bytes) -> object:
         nonlocal times
         times += 1
         return find(self, data)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(windows.Windows, "find", counted)
+        patch.setattr(pattern_windows.Windows, "find", counted)
         collector = Collector(patterns)
         search_leaf(pa.array(cells), collector, "data", "c")
     assert sum(hit.count for hit in collector.hits()) == len(cells)
@@ -265,6 +265,6 @@ def test_runs_are_as_long_as_they_must_be(pieces: list[str]) -> None:
 def test_all_that_is_left_out_begins_with_another_sign() -> None:
     """No lead of an escape, a joint or an unseen sign consists of plain signs."""
     letters = (b"\\u0061", b"\\x61", b"%61", b"\\141", b"&#97;", b"&#x61;", b"%u0061", b"\\U00000061", b"\\u{61}")
-    assert not any(map(plain_signs.are_all, (*letters, *joints._PARTS, *unseen_signs._ALL)))
-    assert not any(map(plain_signs.are_all, (*sign_escapes._BEGIN, b"\n", b"\r")))
+    assert not any(map(escape_free_text.are_all, (*letters, *joints._PARTS, *invisible_characters._ALL)))
+    assert not any(map(escape_free_text.are_all, (*escaped_punctuation._BEGIN, b"\n", b"\r")))
     assert all(map(escaped_letters.stand_in, letters))

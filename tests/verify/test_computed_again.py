@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pii_tracer.app.execution.run_journal_facts import noted_of
+from pii_tracer.app.execution.run_verification import noted_of
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.plan_verification import PlanVerification
-from pii_tracer.app.stored_places.written_files import place_of, written_files
+from pii_tracer.app.stored_places.file_write_marks import place_of, written_files
 from pii_tracer.app.verification import Verification
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.model.actions import COMPUTES, Action
@@ -31,7 +31,7 @@ from pii_tracer.proof.request_answers.answer import Standing
 from pii_tracer.proof.request_answers.answer_rules import Proved, items_of
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.scan.value_forms import build_patterns
-from pii_tracer.verify.computed_again import Noted, contents_of, mark, note_of, noted_in
+from pii_tracer.verify.recomputation_evidence import Noted, contents_of, mark, note_of, noted_in
 from pii_tracer.verify.verdicts import STILL_THERE, ByteVerdict, ComputedAgain, CopyVerdict, RunVerdict
 from tests.planners.test_recomputed_copies import COUNTS as RECOMPUTED
 from tests.planners.test_recomputed_copies import lake, waived

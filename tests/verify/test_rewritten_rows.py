@@ -65,7 +65,7 @@ class Run:
         return RewrittenRows(self.copy, planned, build_patterns(_SETS), MARKS, self.written)
 
     def written(self) -> dict[tuple[str, str], str]:
-        from pii_tracer.app.execution.run_journal_facts import written
+        from pii_tracer.app.execution.run_verification import written
         from pii_tracer.run.journal import parse
 
         return written(parse(self.journal.read_bytes())[0]) if self.journal.exists() else {}

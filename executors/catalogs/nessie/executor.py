@@ -20,7 +20,7 @@ from executors.engine.local_files import local_path
 from executors.engine.spark_connect import refuse_without_jvm
 from executors.engine.sql_names import quote_table
 from executors.formats.iceberg.executor import IcebergExecutor
-from executors.formats.iceberg.referenced_files import forget_snapshots
+from executors.formats.iceberg.orphan_files import forget_snapshots
 from executors.sweep.table_folders import remove
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.catalogs.nessie.client import Reference, RefType

@@ -23,8 +23,8 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import HiveServer2
 from pii_tracer.config.hdfs import as_declared
 from pii_tracer.lake.formats.hive_acid.folders import AcidFolder
+from pii_tracer.lake.formats.hive_acid.key_folder_check import unusable
 from pii_tracer.lake.formats.hive_acid.metastore_notes import AcidNotes
-from pii_tracer.lake.formats.hive_acid.scratch_folder import unusable
 from pii_tracer.lake.formats.hive_acid.table_files import TableFiles
 from pii_tracer.lake.formats.hive_acid.vocabulary import (
     HIVE_ACID_COMPACT,

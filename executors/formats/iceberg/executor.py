@@ -28,7 +28,7 @@ from executors.engine.spark_connect import refuse_without_jvm
 from executors.engine.sql_names import quote, quote_table, string_literal
 from executors.executor_parts import Part
 from executors.formats.iceberg.kept_history.rewrite import HistoryRewrite
-from executors.formats.iceberg.referenced_files import (
+from executors.formats.iceberg.orphan_files import (
     Untracked,
     forget_snapshots,
     lost_columns_of,

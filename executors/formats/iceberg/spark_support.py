@@ -12,7 +12,7 @@ from executors.engine.rebuild_from_query import refuse_one_plan
 from executors.engine.version_profiles import SPARK_3_5, SPARK_4_1
 from executors.formats.base import Build, Sharers, SparkSupport
 from executors.formats.iceberg import catalog_settings
-from executors.formats.iceberg.referenced_files import read_by
+from executors.formats.iceberg.orphan_files import read_by
 from executors.formats.iceberg.table_sweep import IcebergSweep
 from executors.sweep.format_sweep import FormatSweep
 from executors.sweep.sweep_stores import Store

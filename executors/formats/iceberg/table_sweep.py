@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from executors.engine.sql_names import quote, quote_table, string_literal
-from executors.formats.iceberg.referenced_files import metadata_file
+from executors.formats.iceberg.orphan_files import metadata_file
 from executors.sweep.format_sweep import FormatSweep, Freed, Judged
 from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import Expiry, History, referenced

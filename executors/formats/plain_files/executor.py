@@ -57,7 +57,7 @@ from pii_tracer.model.errors import RunError
 from pii_tracer.model.hive_text.layout import TextTable, text_of
 from pii_tracer.model.plan import Copy, Mask, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
-from pii_tracer.run.place_names import shown_path, without_partition_values
+from pii_tracer.run.masked_place_names import shown_path, without_partition_values
 
 _T = TypeVar("_T")
 

@@ -22,7 +22,7 @@ from executors.stores.glacier.vault_step_context import (
 from executors.stores.s3.step_base import server_time
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.stores.glacier.vaults import GONE, VaultInventory
+from pii_tracer.lake.stores.glacier.vault_discovery import GONE, VaultInventory
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.run.executor_protocol import (
     Check,

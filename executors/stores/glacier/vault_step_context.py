@@ -15,7 +15,7 @@ from pydantic import Field
 
 from executors.context import ExecutionContext
 from pii_tracer.lake.aws_errors import error_code
-from pii_tracer.lake.stores.glacier.vaults import VaultClient, vault_client
+from pii_tracer.lake.stores.glacier.vault_discovery import VaultClient, vault_client
 from pii_tracer.model.datasets import Format, Frozen, Match
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.plan import Copy

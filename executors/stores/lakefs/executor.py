@@ -20,7 +20,7 @@ from executors.stores.lakefs.branch_rewrite import RepositoryParameters, Rewrite
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.lakefs import LakefsServer
 from pii_tracer.lake.stores.lakefs.client import LakefsClient
-from pii_tracer.lake.stores.lakefs.repositories import (
+from pii_tracer.lake.stores.lakefs.repository_discovery import (
     active_commits,
     commit_of,
     rules_body,

@@ -25,7 +25,7 @@ from executors.stores.object_places.step_base import (
 from pii_tracer.lake.stores.base import Changed, StoreError
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore
 from pii_tracer.lake.stores.object_places.version_file import VersionFile
-from pii_tracer.lake.stores.object_places.versions import StoredVersion
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 

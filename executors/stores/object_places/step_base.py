@@ -9,7 +9,7 @@ from typing import Any
 from executors.executor_parts import NotingPart
 from pii_tracer.lake.stores.base import Absent
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
-from pii_tracer.lake.stores.object_places.versions import StoredVersion
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import ObjectLocation, object_location

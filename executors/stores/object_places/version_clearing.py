@@ -16,7 +16,7 @@ from executors.sweep.table_folders import files_below, refusals, refuse_tables_i
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Changed, StoreError
 from pii_tracer.lake.stores.object_places.object_path import ObjectPath
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, VersionState
 from pii_tracer.model.timestamps import instant
 from pii_tracer.run.executor_protocol import Check, Outcome, PartlyDone, Progress
 

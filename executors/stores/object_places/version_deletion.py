@@ -18,7 +18,7 @@ from executors.stores.object_places.step_base import (
 )
 from pii_tracer.lake.stores.base import Changed
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, VersionState
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.timestamps import instant
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from pii_tracer.app.estate_draft.unfinished_estate import Declared
+from pii_tracer.app.estate_draft.provisional_estate import Declared
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.model.datasets import PLAIN

@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from pii_tracer.app.estate_draft.places_of_catalogs import written
+from pii_tracer.app.estate_draft.provisional_estate import Declared
 from pii_tracer.app.estate_draft.table_samples import MOST_SAMPLED, bare_of, named_folders
-from pii_tracer.app.estate_draft.unfinished_estate import Declared
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import DeclaredTable, TextEncoding
 from pii_tracer.config.estate_file import Estate
@@ -28,8 +28,8 @@ from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import text_of
+from planners.draft.csv_delimiter_guesses import TextGuess, guess_text, is_western
 from planners.draft.subject_guesses import SampledTable
-from planners.draft.text_guesses import TextGuess, guess_text, is_western
 
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 MOST_FILES = 20

@@ -19,9 +19,9 @@ from pii_tracer.app.estate_draft.places_of_catalogs import (
     roots_of_catalogs,
     written,
 )
+from pii_tracer.app.estate_draft.provisional_estate import Declared, Say, look, unfinished_estate
 from pii_tracer.app.estate_draft.store_sections import refuse_unknown, refuse_unused
 from pii_tracer.app.estate_draft.table_samples import sampled_tables
-from pii_tracer.app.estate_draft.unfinished_estate import Declared, Say, look, unfinished_estate
 from pii_tracer.app.estate_draft.unnamed_tables import lacking_catalogs, unnamed_tables, without_persons
 from pii_tracer.common import plugins
 from pii_tracer.common.plurals import counted

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pii_tracer.app.estate_draft.given_places import Places
 from pii_tracer.app.estate_draft.places_of_catalogs import written
-from pii_tracer.app.estate_draft.unfinished_estate import Declared, Say, unfinished_estate
+from pii_tracer.app.estate_draft.provisional_estate import Declared, Say, unfinished_estate
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import same_hdfs
 from pii_tracer.config.lineage import LineageSources

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pii_tracer.app.estate_draft.given_places import Places
+from pii_tracer.app.estate_draft.provisional_estate import Say, unfinished_estate
 from pii_tracer.app.estate_draft.store_sections import object_store, usual_address
-from pii_tracer.app.estate_draft.unfinished_estate import Say, unfinished_estate
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import metadata_folders
@@ -16,7 +16,7 @@ from pii_tracer.lake.object_tables import tables_of
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError, UsageError
 from pii_tracer.model.locations import ObjectLocation, hdfs_location, is_hdfs, is_s3, object_location, s3_location

@@ -6,8 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pii_tracer.app.estate_draft.unfinished_estate import Say
-from pii_tracer.app.stored_places.bare_folders import declared_names, folder_in_hdfs, folder_of_objects, name_of
+from pii_tracer.app.estate_draft.provisional_estate import Say
+from pii_tracer.app.stored_places.erasable_bare_folders import (
+    declared_names,
+    folder_in_hdfs,
+    folder_of_objects,
+    name_of,
+)
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory, TableState
@@ -15,7 +20,7 @@ from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from pii_tracer.model.column_paths import Spot, find_spot, leaves, names_in_lists
 from pii_tracer.model.datasets import Column
 from pii_tracer.model.errors import ConfigError, EstateError

@@ -12,7 +12,7 @@ from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.object_tables import tables_of
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from pii_tracer.lake.stores.s3.table_places import is_nameless
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.locations import is_s3

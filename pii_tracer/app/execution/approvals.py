@@ -15,7 +15,7 @@ from pii_tracer.model.errors import NotApproved, ReviewError, UsageError
 from pii_tracer.review.approval import holding
 from pii_tracer.review.dsse import PrivateKey, pae, strict_json
 from pii_tracer.review.plan_file import LoadedPlan
-from pii_tracer.review.policy import Signer
+from pii_tracer.review.policy_rules import Signer
 from pii_tracer.review.ssh_signatures import armoured, load_signer
 from pii_tracer.review.trusted_keys import load_private, load_trusted
 from planners.step_drafts import short_digest, slug

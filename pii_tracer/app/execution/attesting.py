@@ -12,7 +12,7 @@ from typing import Any
 from pii_tracer import __version__
 from pii_tracer.app import vault_verification
 from pii_tracer.app.execution.plan_run import Ran
-from pii_tracer.app.execution.run_journal_facts import facts_of, now
+from pii_tracer.app.execution.run_verification import facts_of, now
 from pii_tracer.app.proof.own_attestation import attestation_findings
 from pii_tracer.config.proof import TimestampAuthority
 from pii_tracer.lake.formats.registry import table_formats

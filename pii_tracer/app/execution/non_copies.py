@@ -121,7 +121,7 @@ def _unread_still(looks: Verification) -> set[tuple[DatasetId | None, GapKind]]:
 
         found += discover_topics(looks.estate, looks.base)[1]
     if looks.estate.lakefs and GapKind.LAKEFS_REPOSITORY in kinds:
-        from pii_tracer.lake.stores.lakefs.repositories import discover_lakefs
+        from pii_tracer.lake.stores.lakefs.repository_discovery import discover_lakefs
 
         found += discover_lakefs(looks.estate, looks.base)[1]
     return {(gap.dataset, gap.kind) for gap in found}

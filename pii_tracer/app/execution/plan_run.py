@@ -15,9 +15,9 @@ from pii_tracer.app.execution.executor_value_search import finds
 from pii_tracer.app.execution.journal_rollback_check import begun_with, refuse_gone, refuse_unlike
 from pii_tracer.app.execution.live_step_output import Teller
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
-from pii_tracer.app.execution.run_journal_facts import facts_of, now, verification_of
 from pii_tracer.app.execution.run_lock import held
 from pii_tracer.app.execution.run_scratch import run_scratch
+from pii_tracer.app.execution.run_verification import facts_of, now, verification_of
 from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
@@ -40,7 +40,7 @@ from pii_tracer.proof.open_requests import left_of_step
 from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals
 from pii_tracer.review.drift import DriftItem, World, step_drift
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
-from pii_tracer.review.policy import enforce, evaluate
+from pii_tracer.review.policy_rules import enforce, evaluate
 from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.review.trusted_keys import load_trusted
 from pii_tracer.run.executor_protocol import Executor

@@ -13,7 +13,7 @@ from pii_tracer import __version__
 from pii_tracer.app.execution.attesting import attest_run, scope_of, step_facts
 from pii_tracer.app.execution.plan_run import Ran
 from pii_tracer.app.execution.run_folder import nothing_left
-from pii_tracer.app.execution.run_journal_facts import now
+from pii_tracer.app.execution.run_verification import now
 from pii_tracer.app.execution.verify_step import read_verdicts
 from pii_tracer.app.intake.planned_requests import settle_requests
 from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons

@@ -133,7 +133,7 @@ def _time(told: str) -> datetime:
 
 def _recipient(folder: RunFolder, name: str, plan_digest: str) -> str | None:
     """What the confirmation of a recipient names; None where none of this name was told."""
-    from pii_tracer.app.recipients.told import read_told, step_of
+    from pii_tracer.app.recipients.recipient_states import read_told, step_of
 
     if not _NAME.fullmatch(name):
         return None

@@ -106,8 +106,8 @@ def measured(metrics: Path | None, plan_file: Path, settings: Settings, show: Sh
     if metrics is None:
         yield None
         return
-    from pii_tracer.app.execution.run_journal_facts import now
     from pii_tracer.app.execution.run_lock import held_by
+    from pii_tracer.app.execution.run_verification import now
     from pii_tracer.app.watching.run_metrics_file import RunMetricsFile
     from pii_tracer.review.plan_file import load_plan
     from pii_tracer.run.journal import read_journal

@@ -26,8 +26,8 @@ from pii_tracer.intake.drop.answers import (
     undecided,
     withdrawn_with,
 )
+from pii_tracer.intake.drop.identifier_normalization import CATEGORIES, FORMS, digest_of
 from pii_tracer.intake.drop.list_archive import REMOVED, WorkItem, lists_in, work_items
-from pii_tracer.intake.drop.standard_forms import CATEGORIES, FORMS, digest_of
 from pii_tracer.intake.request_databases.base import Connection
 from pii_tracer.intake.request_databases.sqlite import FILE
 from pii_tracer.intake.request_intake import Due, Intake

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pii_tracer.app.intake.request_store import due_by, existing_store
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.config.laws import laws_of
-from pii_tracer.intake.extensions import extend
+from pii_tracer.intake.deadline_extensions import extend
 from pii_tracer.intake.kept_scopes import Narrowing, Wish
 from pii_tracer.intake.narrowings import narrow
 from pii_tracer.intake.request_databases.sqlite import FILE

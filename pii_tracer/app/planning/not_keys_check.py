@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pii_tracer.app.planning.short_number_columns import distinct_in_files, distinct_values
-from pii_tracer.app.stored_places.bare_folders import bare_folders
+from pii_tracer.app.stored_places.erasable_bare_folders import bare_folders
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.plain_files.store_folder import Bare

@@ -45,7 +45,7 @@ from pii_tracer.app.planning.value_masking import (
 )
 from pii_tracer.app.scan_ledger_file import searchers_with_ledger
 from pii_tracer.app.settings import Settings
-from pii_tracer.app.stored_places.bare_folders import named_tables
+from pii_tracer.app.stored_places.erasable_bare_folders import named_tables
 from pii_tracer.app.stored_places.hdfs_search import search_hdfs
 from pii_tracer.app.stored_places.object_search import search_object_places
 from pii_tracer.app.streams_and_repositories import read_repositories, read_topics
@@ -126,7 +126,7 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
         objects, gaps = discover_archives(whole, s3_clients(estate), base, say)
         inventory = inventory.model_copy(update={"objects": objects, "gaps": (*inventory.gaps, *gaps)})
     if estate.vaults:
-        from pii_tracer.lake.stores.glacier.vaults import discover_vaults
+        from pii_tracer.lake.stores.glacier.vault_discovery import discover_vaults
 
         say("reading the newest inventories of vaults")
         vaults, vault_gaps = discover_vaults(estate.vaults, base, datetime.now(timezone.utc))
@@ -142,7 +142,7 @@ def take_inventory(estate: Estate, base: Path, say: Say, *, stored: bool = True)
         topics, topic_gaps = discover_topics(estate, base)
         inventory = inventory.model_copy(update={"topics": topics, "gaps": (*inventory.gaps, *topic_gaps)})
     if estate.lakefs:
-        from pii_tracer.lake.stores.lakefs.repositories import discover_lakefs
+        from pii_tracer.lake.stores.lakefs.repository_discovery import discover_lakefs
 
         say("reading lakeFS repositories: branches, commits, rules, objects")
         repositories, lakefs_gaps = discover_lakefs(estate, base)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pii_tracer.app.execution.run_folder import PROOFS, RunFolder, choose_run, evidence_of
-from pii_tracer.app.proof.proof_files import approver_key, attester_key, authority_certificates, file_bytes
+from pii_tracer.app.proof.proof_check_inputs import approver_key, attester_key, authority_certificates, file_bytes
 from pii_tracer.model.errors import UsageError
 from pii_tracer.proof.findings import Check, ProofFinding, Report
 

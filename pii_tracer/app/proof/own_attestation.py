@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import RunFolder
-from pii_tracer.app.proof.proof_files import attester_key, file_bytes
+from pii_tracer.app.proof.proof_check_inputs import attester_key, file_bytes
 from pii_tracer.model.errors import PiiTracerError
 from pii_tracer.proof.attestation_issuing import stamp_of
 from pii_tracer.proof.attestation_log import LOG_NAME

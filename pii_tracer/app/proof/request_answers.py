@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.run_folder import PROOFS, RunFolder, choose_run, folder_of
-from pii_tracer.app.execution.run_journal_facts import now as clock
+from pii_tracer.app.execution.run_verification import now as clock
 from pii_tracer.app.execution.verify_step import is_as_noted, read_verdicts
 from pii_tracer.app.proof.answers_without_run import answer_of, asked_for
-from pii_tracer.app.proof.proof_files import attester_key, file_bytes
+from pii_tracer.app.proof.proof_check_inputs import attester_key, file_bytes
 from pii_tracer.app.proof.run_certificate import HeldAttestation, held_attestation, refuse_unfinished
-from pii_tracer.app.recipients.told import PassedOn, told_recipients
+from pii_tracer.app.recipients.recipient_states import PassedOn, told_recipients
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.estate_file import REQUEST_ID
 from pii_tracer.model.canonical_json import parse_time

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.run_folder import RunFolder, choose_run
 from pii_tracer.app.proof.attestation_checks import proof_of_request
-from pii_tracer.app.proof.proof_files import attester_key, authority_certificates, file_bytes, stamped_at
+from pii_tracer.app.proof.proof_check_inputs import attester_key, authority_certificates, file_bytes, stamped_at
 from pii_tracer.model.errors import ProofError, ResidueFound, RunError, Waiting
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import choose_run
-from pii_tracer.app.execution.run_journal_facts import now as clock
+from pii_tracer.app.execution.run_verification import now as clock
 from pii_tracer.app.intake.planned_requests import gone_from
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.recipients.erased_data import Withheld, data_of, erased_by, why_nothing
 from pii_tracer.app.recipients.notices import Rows, notice_of, rows_of
-from pii_tracer.app.recipients.told import Told, read_told, telling, write_told
+from pii_tracer.app.recipients.recipient_states import Told, read_told, telling, write_told
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import sync_folder, write_atomic
 from pii_tracer.common.http import NoAnswer, ask, bearer, patiently

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from pii_tracer.app.recipients.told import Told
+from pii_tracer.app.recipients.recipient_states import Told
 from pii_tracer.config.passing_on.recipients import How, Recipient
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.datasets import KeySet

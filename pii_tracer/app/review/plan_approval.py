@@ -16,7 +16,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.review.dsse import PrivateKey
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
-from pii_tracer.review.policy import why_unapplyable
+from pii_tracer.review.policy_rules import why_unapplyable
 
 if TYPE_CHECKING:
     from pii_tracer.model.datasets import KeySet

@@ -23,8 +23,8 @@ def check(
     from pii_tracer.app.planning.plan_files import key_sets_at_hand, manifest_path
     from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.plan_file import load_plan
-    from pii_tracer.review.policy import evaluate
     from pii_tracer.review.policy_check import report_of
+    from pii_tracer.review.policy_rules import evaluate
 
     loaded = load_plan(plan_file)
     rules, policy_file = settings.policy(policy)

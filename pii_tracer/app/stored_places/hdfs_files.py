@@ -15,7 +15,7 @@ from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.hdfs.hdfs_path import pieces
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.scan.folder_scan import scan_bytes, scan_object, with_name
 from pii_tracer.scan.hits import FileScan

@@ -9,7 +9,7 @@ from itertools import chain
 
 from pii_tracer.app.planning.folder_search import as_registered, evidence_of, named_below, seen_in
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
-from pii_tracer.app.stored_places.bare_folders import Names, declared_names, folder_in_hdfs
+from pii_tracer.app.stored_places.erasable_bare_folders import Names, declared_names, folder_in_hdfs
 from pii_tracer.app.stored_places.hdfs_files import HdfsLook, HeldFile, checksum_of, held
 from pii_tracer.app.stored_places.hdfs_quotas import crowded, room_in
 from pii_tracer.common.parallel_map import several

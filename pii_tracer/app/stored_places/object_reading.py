@@ -16,7 +16,7 @@ from pii_tracer.lake.stores.object_places.object_path import ObjectPath
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
 from pii_tracer.lake.stores.object_places.version_file import VersionFile
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, VersionState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import text_of
 from pii_tracer.model.hive_text.text_places import TextPlaces

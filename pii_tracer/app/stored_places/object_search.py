@@ -16,7 +16,7 @@ from pii_tracer.app.planning.folder_search import (
     seen_in,
 )
 from pii_tracer.app.planning.not_keys_check import OtherNumbers
-from pii_tracer.app.stored_places.bare_folders import Names, declared_names, folder_of_objects
+from pii_tracer.app.stored_places.erasable_bare_folders import Names, declared_names, folder_of_objects
 from pii_tracer.app.stored_places.object_reading import StoredLook, scan_beside
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
@@ -26,7 +26,7 @@ from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, VersionState
 from pii_tracer.model.timestamps import instant
 from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.hits import FileScan

@@ -14,7 +14,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Protocol
 
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.model.plan import Copy
 from pii_tracer.scan.hits import FileScan

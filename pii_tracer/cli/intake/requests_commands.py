@@ -153,7 +153,7 @@ def forecast(estate_file: Path, state: Path, policy: Path | None, as_of: str | N
     """
     from dataclasses import asdict
 
-    from pii_tracer.app.intake.due_requests import forecast_requests
+    from pii_tracer.app.intake.due_requests_plan import forecast_requests
     from reports.requests_text import forecast_lines
 
     found = forecast_requests(Settings(estate_file, state), policy=policy, as_of=moment(as_of))

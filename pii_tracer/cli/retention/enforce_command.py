@@ -65,7 +65,7 @@ def enforce(estate_file: Path, state: Path, apply_: bool, with_refs: bool, fmt: 
 def _apply(settings: Settings, wanted: Enforcement) -> tuple[tuple[Change, str], ...]:
     from executors.engine.spark_session import open_session
     from executors.stores.spark_connectors import store_of
-    from executors.sweep.retention_enforcement import set_retention
+    from executors.sweep.table_retention_settings import set_retention
     from pii_tracer.lake.dataset_paths import EstatePaths
 
     estate, base = settings.estate(), settings.base

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.intake.drop.standard_forms import LISTS, digest_told
+from pii_tracer.intake.drop.identifier_normalization import LISTS, digest_told
 from pii_tracer.model.errors import RequestError
 
 REMOVED = "Removed"

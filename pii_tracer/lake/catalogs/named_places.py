@@ -11,7 +11,7 @@ from pii_tracer.lake.catalogs.base import FilePlace
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lake.read_result import gap
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
-from pii_tracer.lake.stores.object_places.versions import StoredVersion
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import (

@@ -11,7 +11,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.listing.listed_place import ListedPlace, Listing, NotListed
 from pii_tracer.lake.listing.local_file_sizes import LocalPlaces
-from pii_tracer.lake.listing.stored_places import StoredPlaces
+from pii_tracer.lake.listing.store_file_sizes import StoredPlaces
 
 _SAY_EVERY = 1_000
 

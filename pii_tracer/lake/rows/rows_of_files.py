@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.rows.batches import Batches
 from pii_tracer.lake.rows.current_rows import guarded
+from pii_tracer.lake.rows.row_batches import Batches
 from pii_tracer.lake.stores.any_place import AnyPlace
 
 

@@ -17,7 +17,7 @@ from pii_tracer.lineage.sources.evidence import in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.same_name_temp_tables import apart
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, locations, tables, tell, views
-from pii_tracer.lineage.sources.written_views import defined, explained, tell_through
+from pii_tracer.lineage.sources.writes_through_views import defined, explained, tell_through
 from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
 from pii_tracer.lineage.sql.text.table_names import Names

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
 from pii_tracer.lineage.sources.fact_ledger import Ledger
-from pii_tracer.lineage.sources.reached import reached
 from pii_tracer.lineage.sources.statement_facts import Told
-from pii_tracer.lineage.sources.written_views import Views
+from pii_tracer.lineage.sources.transitive_closure import reached
+from pii_tracer.lineage.sources.writes_through_views import Views
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
 from pii_tracer.model.datasets import DatasetId
 

@@ -18,7 +18,7 @@ from pii_tracer.lineage.sources.metadata_reads import (
 )
 from pii_tracer.lineage.sources.openlineage.own_names import NO_NAMES, OwnNames
 from pii_tracer.lineage.sources.openlineage.run_merging import Run
-from pii_tracer.lineage.sources.shared_temp_views import is_shared
+from pii_tracer.lineage.sources.shared_global_views import is_shared
 from pii_tracer.lineage.sql.sql_lineage import Script
 from pii_tracer.lineage.sql.statement_effects import Effect, StatementLineage
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pii_tracer.model.datasets import WHOLE_NUMBER
-from pii_tracer.scan.decode import streams
+from pii_tracer.scan.decode import compressed_streams
 from pii_tracer.scan.decode.cells import cell_search, small_cells, variant
 from pii_tracer.scan.decode.file_kind import file_kinds
 from pii_tracer.scan.decode.table_metadata import Role, walk
-from pii_tracer.scan.forms import bytes_in_text, plain_signs
+from pii_tracer.scan.forms import bytes_in_text, escape_free_text
 from pii_tracer.scan.hit_collector import Collector
 
 
@@ -237,7 +237,7 @@ def _apart(array: Any) -> Any:
     """
     _, borders, data = array.buffers()
     ends = np.frombuffer(borders, np.int64, len(array) + 1, array.offset * 8)
-    if plain_signs.are_all(bytes(memoryview(data)[ends[0] : ends[-1]])):
+    if escape_free_text.are_all(bytes(memoryview(data)[ends[0] : ends[-1]])):
         return array
     return pc.binary_join_element_wise(array, *pa.array([b"", b"\0"], pa.large_binary()).cast(array.type))
 
@@ -277,7 +277,7 @@ def _packed(array: Any, *, fixed: bool = False) -> Any:
         return long[held]
     heads = data[starts].astype(np.uint16) << 8 | data[starts + 1]
     known = {
-        *streams.STARTS,
+        *compressed_streams.STARTS,
         *cell_search.FOREIGN_STARTS,
         *(start[:2] for kind in file_kinds() for start in kind.starts),
     }

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pii_tracer.scan.decode.arrow import search_batch, search_leaf, unused_entries
-from pii_tracer.scan.decode.cells.arrow_buffers import search_hidden
+from pii_tracer.scan.decode.cells.hidden_arrow_values import search_hidden
+from pii_tracer.scan.decode.compressed_streams import stream_of
 from pii_tracer.scan.decode.file_kind import FileKind, Part
-from pii_tracer.scan.decode.streams import stream_of
 from pii_tracer.scan.decode.table_metadata import Role
 from pii_tracer.scan.hit_collector import Collector
 

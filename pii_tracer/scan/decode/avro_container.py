@@ -19,7 +19,7 @@ from typing import Any
 import fastavro
 import zstandard
 
-from pii_tracer.scan.decode.streams import raw, stream_of
+from pii_tracer.scan.decode.compressed_streams import raw, stream_of
 
 _HEADER: dict[str, Any] = {
     "type": "record",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pii_tracer.scan.decode.streams import DECODERS, Beside, PackedError, by_magic
+from pii_tracer.scan.decode.compressed_streams import DECODERS, Beside, PackedError, by_magic
 
 LIMIT = 2 * 1024**3
 """A file that unpacks to more bytes than this, and is no text that can be read in blocks, is reported as unread."""

@@ -10,8 +10,8 @@ from functools import partial
 
 from pii_tracer.scan.decode import compression, streaming_state, text
 from pii_tracer.scan.decode.cells import cell_search
+from pii_tracer.scan.decode.compressed_streams import SKIPPING, Beside, PackedError
 from pii_tracer.scan.decode.file_kind import FileKind, file_kinds, own_errors
-from pii_tracer.scan.decode.streams import SKIPPING, Beside, PackedError
 from pii_tracer.scan.decode.table_metadata import Role, role_of
 from pii_tracer.scan.hit_collector import Collector
 

@@ -14,9 +14,9 @@ import pyarrow.orc as orc
 
 from pii_tracer.scan.decode.arrow import search_batch
 from pii_tracer.scan.decode.cells import cell_search
+from pii_tracer.scan.decode.compressed_streams import raw
 from pii_tracer.scan.decode.file_kind import FileKind
 from pii_tracer.scan.decode.orc_column_spans import bounds_apart, columns_of, fields, streams_apart
-from pii_tracer.scan.decode.streams import raw
 from pii_tracer.scan.false_cell_hits import gaps
 from pii_tracer.scan.hit_collector import Collector
 

@@ -9,8 +9,8 @@ import re
 import zlib
 from collections.abc import Iterator
 
+from pii_tracer.scan.decode.compressed_streams import PackedError
 from pii_tracer.scan.decode.file_kind import FileKind, Part
-from pii_tracer.scan.decode.streams import PackedError
 from pii_tracer.scan.decode.table_metadata import Role
 from pii_tracer.scan.hit_collector import Collector
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from pii_tracer.scan.forms.unseen_signs import UNSEEN
+from pii_tracer.scan.forms.invisible_characters import UNSEEN
 from pii_tracer.scan.hits import Form
 
 Term = tuple[str, Form]

@@ -12,9 +12,9 @@ from ahocorasick_rs import BytesAhoCorasick
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.forms import (
+    escape_free_text,
     escape_views,
-    national_numbers,
-    plain_signs,
+    national_phone_numbers,
     spaced_numbers,
     transcriptions,
     whole_escapes,
@@ -168,7 +168,7 @@ def _escaped(value: str) -> Iterator[tuple[Form, bytes]]:
     is in many texts.
     """
     found = [(Form.URL, text) for text in url_escaped(value) if "+" in value or "+" not in text]
-    if not plain_signs.are_all(value.encode()):
+    if not escape_free_text.are_all(value.encode()):
         found += [(Form.JSON, text) for text in json_escaped(value)]
         found += [(Form.HTML, text) for text in html_escaped(value)]
         found.append((Form.ESCAPED, value.replace('"', '""')))
@@ -288,7 +288,7 @@ class Tables:
 
     def _phone(self, name: str, value: str) -> None:
         """A phone as its own country writes it, in one piece and in pieces, and as an integer."""
-        for digits in national_numbers.national(value):
+        for digits in national_phone_numbers.national(value):
             add(self.bounded, digits.encode(), (name, Form.NUMBER))
             if len(digits) >= spaced_numbers.LEAST:
                 add(self.spaced, digits, (name, Form.NUMBER))

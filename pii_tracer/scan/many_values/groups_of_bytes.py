@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pii_tracer.scan.many_values.windows import SPANS, Bytes, Places, Ragged
+from pii_tracer.scan.many_values.pattern_windows import SPANS, Bytes, Places, Ragged
 from pii_tracer.scan.value_encodings import ENOUGH, SHORT_BASE64
 
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"

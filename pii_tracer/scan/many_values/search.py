@@ -19,7 +19,7 @@ import numpy as np
 from pii_tracer.scan.forms import line_wraps
 from pii_tracer.scan.forms.pattern_automaton import Automaton, Search, Table, Tables, Term, add
 from pii_tracer.scan.hits import Form
-from pii_tracer.scan.many_values.windows import Places
+from pii_tracer.scan.many_values.pattern_windows import Places
 from pii_tracer.scan.many_values.windows_of_values import WRITINGS, Value, builder_of
 from pii_tracer.scan.pattern_prefilter import Sieve
 from pii_tracer.scan.value_encodings import ALGORITHMS

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pii_tracer.scan.forms import transcriptions, whole_escapes
-from pii_tracer.scan.many_values.windows import SPANS, Bytes, Places, Ragged
+from pii_tracer.scan.many_values.pattern_windows import SPANS, Bytes, Places, Ragged
 from pii_tracer.scan.value_encodings import html_escaped, json_escaped, url_escaped
 
 ASCII = 128

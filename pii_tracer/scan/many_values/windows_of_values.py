@@ -17,7 +17,7 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.forms import transcriptions
 from pii_tracer.scan.forms.pattern_automaton import Tables, digested_texts, strong_writings
 from pii_tracer.scan.many_values import groups_of_bytes, sign_maps
-from pii_tracer.scan.many_values.windows import Builder, Bytes, Owners, OwnersInTexts, Ragged
+from pii_tracer.scan.many_values.pattern_windows import Builder, Bytes, Owners, OwnersInTexts, Ragged
 from pii_tracer.scan.value_encodings import ALGORITHMS, ENOUGH, SEALED, SHORT_BASE64, bare_number, uuid_of
 
 Value = tuple[KeySet, str]

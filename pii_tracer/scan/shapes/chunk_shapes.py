@@ -16,11 +16,11 @@ from pii_tracer.scan.decode.arrow import day_texts, is_never_searched
 from pii_tracer.scan.forms import (
     bytes_in_text,
     escaped_letters,
+    escaped_punctuation,
+    invisible_characters,
     joints,
     line_wraps,
-    sign_escapes,
     spaced_numbers,
-    unseen_signs,
 )
 from pii_tracer.scan.shapes.chunk_skipping import FIRST, LAST, WITHIN, Kind, Shape, border, number_hashes
 from pii_tracer.scan.shapes.word_tables import (
@@ -62,14 +62,14 @@ class TextShape:
         whole = bytes(piece)
         self._parted = (
             self._parted
-            or unseen_signs.stand_in(whole)
+            or invisible_characters.stand_in(whole)
             or escaped_letters.stand_in(whole)
-            or sign_escapes.unseen_stand_in(whole)
+            or escaped_punctuation.unseen_stand_in(whole)
             or joints.stand_in(whole)
             or line_wraps.stand_in(whole)
             or bytes_in_text.stand_in(whole)
         )
-        self._escaped = self._escaped or sign_escapes.stand_in(whole)
+        self._escaped = self._escaped or escaped_punctuation.stand_in(whole)
         self._grouped = self._grouped or spaced_numbers.stand_in(whole)
         before, left, right, behind = line_wraps.signs_at_ends(piece)
         if len(left):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 
 from pii_tracer.lake.formats.hudi.properties import HUDI_BOOTSTRAPPED, HUDI_WRITABLE
-from pii_tracer.lake.formats.stray_files import UUID
+from pii_tracer.lake.formats.stray_file_marks import UUID
 from pii_tracer.lake.inventory import Ref, RefKind, TableState
 from pii_tracer.model.plan import Precondition
 from planners.copies.scan_evidence import Seen

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from pii_tracer.lake.formats.plain_files.rewritten_files import is_rewritten
 from pii_tracer.lake.formats.plain_files.table_state import SUMMARY, TABLE_WRITERS
-from pii_tracer.lake.formats.stray_files import MARKS
+from pii_tracer.lake.formats.stray_file_marks import MARKS
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.table_descriptions import FOOTERS
 from pii_tracer.model.datasets import Format

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from pii_tracer.model.datasets import PLAIN
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.locations import is_object_place

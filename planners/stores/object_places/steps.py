@@ -8,7 +8,7 @@ from typing import Any
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, VersionState
 from pii_tracer.model.actions import Action
 from pii_tracer.model.plan import Override, Precondition
 from pii_tracer.model.timestamps import instant

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.config.maintenance import MaintenanceJob, Upkeep
+from pii_tracer.config.maintenance_jobs import MaintenanceJob, Upkeep
 from pii_tracer.lake.inventory import (
     ObjectSet,
     ObjectVersion,

@@ -41,9 +41,9 @@ from planners.copies.classification import Recognised
 from planners.copies.scan_evidence import TopicEvidence
 from planners.gaps.copy_gaps import not_certain
 from planners.gaps.keys_of_several_columns import not_compared_place
+from planners.locate.composite_key_lineage import whole_terms
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage, field_name
-from planners.locate.keys_of_columns import whole_terms
 from planners.locate.match_completeness import usable
 from planners.locate.sql.spark_functions import is_plain
 from planners.locate.subject_survey import Survey, World

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from pii_tracer.lake.formats.plain_files.alike_files import kind_of_both, ways_apart
+from pii_tracer.lake.formats.plain_files.differing_schemas import kind_of_both, ways_apart
 from pii_tracer.lake.spark_types import avro_type
 from tests.app.planning.test_others_rows import planned
 from tests.cli.small import declared, request

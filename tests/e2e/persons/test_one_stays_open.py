@@ -16,7 +16,7 @@ import yaml
 
 from pii_tracer.app.execution.run_folder import folder_of
 from pii_tracer.app.execution.verify_step import is_as_noted
-from pii_tracer.app.intake.due_requests import plan_due
+from pii_tracer.app.intake.due_requests_plan import plan_due
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.proof.request_answers import read_answer, write_answers

@@ -10,7 +10,7 @@ import pytest
 from executors.engine import known_tables
 from executors.formats.delta.executor import _table
 from executors.formats.registry import support_of
-from executors.sweep.retention_enforcement import _sql_name
+from executors.sweep.table_retention_settings import _sql_name
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.catalogs.base import in_session_catalog
 from pii_tracer.lake.catalogs.registered_tables import Registered, Registry, RemoteTable

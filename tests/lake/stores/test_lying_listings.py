@@ -19,7 +19,7 @@ from pii_tracer.lake.stores.azure.listed_blobs import deleted_above, listed
 from pii_tracer.lake.stores.gcs.credentials import no_credentials
 from pii_tracer.lake.stores.gcs.json_api import GcsBucket
 from pii_tracer.lake.stores.gcs.store import GcsStore
-from pii_tracer.lake.stores.glacier.vaults import VaultClient
+from pii_tracer.lake.stores.glacier.vault_discovery import VaultClient
 from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from pii_tracer.lake.stores.lakefs.client import LakefsClient

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from pii_tracer.config.glacier_vaults import Vault, wrong_vaults
 from pii_tracer.lake.inventory import InventoryGap
+from pii_tracer.lake.stores.glacier.vault_discovery import discover_vaults
 from pii_tracer.lake.stores.glacier.vault_state import VaultState
-from pii_tracer.lake.stores.glacier.vaults import discover_vaults
 from pii_tracer.model.datasets import PLAIN
 from tests.glaciersupport import REGION, StrictGlacier, glacier, server
 

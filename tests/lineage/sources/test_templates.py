@@ -89,7 +89,9 @@ def test_the_lineage_is_that_of_every_text_by_itself(
     each = {"events": 20, "log": 40}[kind]  # a log's texts are parsed with markers first
     assert len(parsed) == (1 if not apart else each if "t_{n}" in text else 21)
     monkeypatch.setattr("pii_tracer.lineage.sources.openlineage.sql_facets.skeleton", lambda text: text)
-    monkeypatch.setattr("pii_tracer.lineage.sources.query_log.log_reading.shape_of", lambda text: Shaped(text, ()))
+    monkeypatch.setattr(
+        "pii_tracer.lineage.sources.query_log.query_log_parsing.shape_of", lambda text: Shaped(text, ())
+    )
     assert facts() == together
 
 

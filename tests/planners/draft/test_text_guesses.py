@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planners.draft.text_guesses import TextGuess, guess_text, is_western
+from planners.draft.csv_delimiter_guesses import TextGuess, guess_text, is_western
 
 MAIL_CSV = "E-Mail;Straße;Umsatz\na@x.example;Weg 1;1,50\nb@x.example;Gasse 2, links;12,00\n"
 TEXTS = [

@@ -9,7 +9,7 @@ import pytest
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.laws import shipped
-from pii_tracer.config.windows import Windows, weekly
+from pii_tracer.config.time_windows import Windows, weekly
 from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG,
     ICEBERG_DELETE_ROWS,

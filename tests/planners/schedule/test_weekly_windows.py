@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pii_tracer.config.windows import Weekly, weekly
+from pii_tracer.config.time_windows import Weekly, weekly
 
 UTC = timezone.utc
 MINUTE = timedelta(minutes=1)

@@ -15,7 +15,7 @@ import pytest
 import zstandard
 from pyarrow import orc
 
-from pii_tracer.scan.decode import streams
+from pii_tracer.scan.decode import compressed_streams
 from pii_tracer.scan.decode.cells import cell_search
 from tests.scan.support import OTHER_PHONE, OTHER_USER, PHONE, USER, avro, parquet, places, scan
 
@@ -77,7 +77,7 @@ def test_an_entry_of_a_dictionary_that_no_row_uses() -> None:
 
 def test_bytes_that_only_begin_like_one_are_searched_as_they_stand() -> None:
     """A hash begins like anything: what cannot be unpacked is no stream, and no reason to call a file unread."""
-    for start in sorted(streams.STARTS):
+    for start in sorted(compressed_streams.STARTS):
         for tail, red in ((PHONE.encode(), True), (bytes(30), False)):
             table = pa.table({"c": pa.array([start + tail], pa.binary())})
             found = scan("a.parquet", parquet(table, use_dictionary=False, write_statistics=False))

@@ -22,7 +22,7 @@ from executors.formats.plain_files.parquet_rewrite import Seen
 from pii_tracer.common.parquet_file_checks import is_encrypted_file
 from pii_tracer.model.datasets import Access, FieldAccess, KeyPart, Match, MatchTerm
 from pii_tracer.model.errors import RunError
-from pii_tracer.run.place_names import shown_path
+from pii_tracer.run.masked_place_names import shown_path
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema

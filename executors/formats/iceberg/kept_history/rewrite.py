@@ -38,13 +38,13 @@ from executors.formats.table_executor import name_of
 from executors.sweep.table_folders import refusals
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.iceberg.history_files import Container, Entry, History, Listed
-from pii_tracer.lake.formats.iceberg.kept_history import obstacles
+from pii_tracer.lake.formats.iceberg.history_rewrite_check import obstacles
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg, newest_metadata
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.locations import placed
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
-from pii_tracer.run.place_names import shown_path
+from pii_tracer.run.masked_place_names import shown_path
 
 if TYPE_CHECKING:
     from pyiceberg.table import StaticTable

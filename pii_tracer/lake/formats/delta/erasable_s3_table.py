@@ -9,7 +9,7 @@ from pii_tracer.lake.formats.delta.s3_log import source_of
 from pii_tracer.lake.formats.delta.stored_table_look import astray, found_in_store
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, read_log
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
-from pii_tracer.lake.formats.stray_files import STAY_IN_S3
+from pii_tracer.lake.formats.stray_file_marks import STAY_IN_S3
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path

@@ -24,7 +24,7 @@ from pii_tracer.lake.formats.delta.log_paths import (
     decoded,
     written_by,
 )
-from pii_tracer.lake.formats.stray_files import UUID
+from pii_tracer.lake.formats.stray_file_marks import UUID
 from pii_tracer.lake.stores.any_place import AnyPlace, Place, file_of, opened
 from pii_tracer.model.errors import EstateError
 

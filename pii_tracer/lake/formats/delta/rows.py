@@ -11,8 +11,8 @@ from urllib.parse import unquote
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.delta.transaction_log import LiveFile, log_of
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.rows.current_rows import LibraryError
+from pii_tracer.lake.rows.row_batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.model.locations import (
     hdfs_location,

@@ -6,7 +6,7 @@ from typing import Any
 
 from pii_tracer.lake.formats.delta.stored_table_look import astray, found_in_store
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, log_of
-from pii_tracer.lake.formats.stray_files import STAY
+from pii_tracer.lake.formats.stray_file_marks import STAY
 from pii_tracer.lake.stores.any_place import FolderPath
 from pii_tracer.lake.stores.table_look_types import Looked, TableLocation
 from pii_tracer.model.errors import EstateError

@@ -10,7 +10,7 @@ from typing import Any
 
 from pii_tracer.lake.formats.delta.log_paths import LOG
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot
-from pii_tracer.lake.formats.stray_files import (
+from pii_tracer.lake.formats.stray_file_marks import (
     MARKS,
     UUID,
     has_bytes,

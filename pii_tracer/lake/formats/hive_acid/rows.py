@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import orc
 
-    from pii_tracer.lake.rows.batches import Batches
+    from pii_tracer.lake.rows.row_batches import Batches
 
 NUMBER = ("originalTransaction", "bucket", "rowId")
 ROW = "row"

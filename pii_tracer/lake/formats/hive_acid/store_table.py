@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pii_tracer.common.parallel_map import several
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.formats.hive_acid.key_folder_check import unusable
 from pii_tracer.lake.formats.hive_acid.metastore_notes import IN_PROPERTIES, AcidNotes
 from pii_tracer.lake.formats.hive_acid.rows import NUMBER, ROW, opened
-from pii_tracer.lake.formats.hive_acid.scratch_folder import unusable
 from pii_tracer.lake.formats.hive_acid.table_files import AcidFile, TableFiles
 from pii_tracer.lake.formats.hive_acid.vocabulary import HIVE_ACID
 from pii_tracer.lake.inventory import TableState

@@ -12,8 +12,8 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.hudi.store_copy import StoreCopy, copied
 from pii_tracer.lake.formats.hudi.table_state import NO_OPTIONS, load_hudi, slice_files
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.rows.current_rows import LibraryError
+from pii_tracer.lake.rows.row_batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.locations import is_s3

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.rows.batches import Batches, with_columns
 from pii_tracer.lake.rows.current_rows import guarded
+from pii_tracer.lake.rows.row_batches import Batches, with_columns
 from pii_tracer.lake.stores.any_place import AnyPlace
 
 if TYPE_CHECKING:

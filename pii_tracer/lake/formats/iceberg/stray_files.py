@@ -12,7 +12,7 @@ from typing import Any
 from pii_tracer.common.parallel_map import several
 from pii_tracer.lake.dataset_paths import local_path
 from pii_tracer.lake.formats.iceberg.metadata_json import METADATA_ENDS, metadata_json
-from pii_tracer.lake.formats.stray_files import (
+from pii_tracer.lake.formats.stray_file_marks import (
     MARKS,
     UUID,
     has_bytes,

@@ -18,10 +18,10 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths, local_path
 from pii_tracer.lake.formats.iceberg.column_types import iceberg_type
 from pii_tracer.lake.formats.iceberg.history_loss import lost_columns, staged_snapshots
-from pii_tracer.lake.formats.iceberg.kept_history import kept_history
+from pii_tracer.lake.formats.iceberg.history_rewrite_check import kept_history
 from pii_tracer.lake.formats.iceberg.stray_files import OtherMetadata, other_metadata, strangers
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.lake.formats.stray_files import STAY_IN_S3
+from pii_tracer.lake.formats.stray_file_marks import STAY_IN_S3
 from pii_tracer.lake.inventory import (
     NOT_NULL,
     Expiry,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pii_tracer.lake.formats.base import NamedBy, Role, TableFormat
-from pii_tracer.lake.formats.stray_files import MARKS
+from pii_tracer.lake.formats.stray_file_marks import MARKS
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format
 

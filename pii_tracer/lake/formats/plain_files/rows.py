@@ -13,13 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.alike_files import (
-    as_table_has,
-    fields_as_text,
-    named_here,
-    refuse_unlike,
-    unreadable,
-)
 from pii_tracer.lake.formats.plain_files.data_file import (
     DataFile,
     StoredFile,
@@ -30,12 +23,19 @@ from pii_tracer.lake.formats.plain_files.data_file import (
     partition_values,
     text_file,
 )
+from pii_tracer.lake.formats.plain_files.differing_schemas import (
+    as_table_has,
+    fields_as_text,
+    named_here,
+    refuse_unlike,
+    unreadable,
+)
 from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.lake.formats.plain_files.json_types import rows as json_rows
 from pii_tracer.lake.formats.plain_files.rewritten_files import is_hidden_folder
 from pii_tracer.lake.formats.plain_files.store_folder import objects_below
 from pii_tracer.lake.inventory import ENCODING, TableState
-from pii_tracer.lake.rows.batches import Batches, parquet_batches, with_columns
+from pii_tracer.lake.rows.row_batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Format

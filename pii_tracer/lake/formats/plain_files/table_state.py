@@ -13,14 +13,6 @@ from typing import Any
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.plain_files.alike_files import (
-    alike_but_for_case,
-    kind_of_both,
-    spelled,
-    unreadable,
-    ways_apart,
-    ways_lacking,
-)
 from pii_tracer.lake.formats.plain_files.data_file import (
     AnyFile,
     DataFile,
@@ -34,6 +26,14 @@ from pii_tracer.lake.formats.plain_files.data_file import (
     required,
     shape_of,
     spark_schema,
+)
+from pii_tracer.lake.formats.plain_files.differing_schemas import (
+    alike_but_for_case,
+    kind_of_both,
+    spelled,
+    unreadable,
+    ways_apart,
+    ways_lacking,
 )
 from pii_tracer.lake.formats.plain_files.insert_column_order import table_order
 from pii_tracer.lake.formats.plain_files.json_types import Shape

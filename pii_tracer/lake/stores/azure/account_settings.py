@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pii_tracer.lake.stores.azure.client import azure_errors, code_of
 from pii_tracer.lake.stores.azure.listed_blobs import moment
 from pii_tracer.lake.stores.base import StoreError
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, StoreSettings, VersionState
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobServiceClient, ContainerClient

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from pii_tracer.lake.stores.azure.client import azure_errors
 from pii_tracer.lake.stores.base import PagesSeen, StoreError
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, VersionState
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, VersionState
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobProperties, ContainerClient

@@ -39,7 +39,7 @@ from pii_tracer.lake.stores.azure.listed_blobs import (
 )
 from pii_tracer.lake.stores.azure.login import SCOPE, is_login
 from pii_tracer.lake.stores.base import Absent, Changed, Content, StoreError
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, StoreSettings
 from pii_tracer.model.azure_location import azure_location, is_azure
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import object_location

@@ -20,7 +20,7 @@ from pii_tracer.lake.inventory import ObjectVersion, Upload
 from pii_tracer.lake.stores.base import Absent, Changed, Content, StoreError
 from pii_tracer.lake.stores.gcs.credentials import default_credentials, no_credentials
 from pii_tracer.lake.stores.gcs.json_api import ENDPOINT, GcsBucket
-from pii_tracer.lake.stores.object_places.versions import PLAN_TAG, StoredVersion, StoreSettings, VersionState
+from pii_tracer.lake.stores.object_places.version_types import PLAN_TAG, StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import object_location
 

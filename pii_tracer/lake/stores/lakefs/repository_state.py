@@ -1,4 +1,4 @@
-"""A lakeFS repository as discovery found it. Pure data; `pii_tracer.lake.stores.lakefs.repositories` fills it."""
+"""A lakeFS repository as discovery found it. Pure data; `lakefs.repository_discovery` fills it."""
 
 from __future__ import annotations
 

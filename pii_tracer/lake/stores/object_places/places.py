@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from pii_tracer.lake.stores.catalog_facts_of_table import NamedTable
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings, VersionState
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.hive_text.layout import FileText, TextTable, text_at, text_near, text_properties
 from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces

@@ -21,7 +21,7 @@ from typing import Protocol, cast
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.base import ObjectStore
-from pii_tracer.lake.stores.object_places.versions import StoredVersion, StoreSettings
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion, StoreSettings
 from pii_tracer.lake.stores.registry import store_at
 from pii_tracer.model.locations import ObjectLocation
 

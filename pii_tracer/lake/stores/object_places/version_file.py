@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore
-from pii_tracer.lake.stores.object_places.versions import StoredVersion
+from pii_tracer.lake.stores.object_places.version_types import StoredVersion
 from pii_tracer.lake.stores.remote_file import RemoteFile
 
 

@@ -13,7 +13,7 @@ from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.sources.dataset_facets import Parent
 from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
-from pii_tracer.lineage.sources.reached import reached
+from pii_tracer.lineage.sources.transitive_closure import reached
 from pii_tracer.model.datasets import DatasetId
 
 Kin = frozenset[str]

@@ -16,8 +16,8 @@ from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended, Run
+from pii_tracer.lineage.sources.unity.dataset_resolution import Listed, Places
 from pii_tracer.lineage.sources.unity.flows import Flow, Flows, Seen
-from pii_tracer.lineage.sources.unity.places import Listed, Places
 from pii_tracer.model.datasets import ColumnId, DatasetId
 
 _T = TypeVar("_T")

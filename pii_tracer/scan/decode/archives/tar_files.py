@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pii_tracer.scan.decode.compressed_streams import PackedError, stream_of
 from pii_tracer.scan.decode.file_kind import FileKind, Part
-from pii_tracer.scan.decode.streams import PackedError, stream_of
 
 _BLOCK = 512
 _PIECE = 1 << 20

@@ -10,8 +10,8 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 
+from pii_tracer.scan.decode.compressed_streams import PackedError, stream_of
 from pii_tracer.scan.decode.file_kind import FileKind, Part
-from pii_tracer.scan.decode.streams import PackedError, stream_of
 
 _MEMBER, _END = b"PK\x03\x04", b"PK\x05\x06"
 _HEADER, _CLOSING = 30, 22

@@ -10,10 +10,10 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pii_tracer.scan.decode.cells import marked_text
+from pii_tracer.scan.decode.cells import markup_text
 from pii_tracer.scan.decode.cells.opaque_bytes import are_random_letters, is_opaque
 from pii_tracer.scan.decode.cells.unmarked_streams import unmarked
-from pii_tracer.scan.decode.streams import DECODERS, STARTS, Beside, PackedError, by_magic
+from pii_tracer.scan.decode.compressed_streams import DECODERS, STARTS, Beside, PackedError, by_magic
 from pii_tracer.scan.forms.bytes_in_text import Written, written
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def search_written(text: bytes, where: str, column: str | None, collector: Colle
     if marks:
         with collector.deeper() as inside:
             if inside:
-                marked_text.search(text, marks, where, column, collector)
+                markup_text.search(text, marks, where, column, collector)
 
 
 def _search_piece(piece: Written, data: bytes, where: str, column: str | None, collector: Collector) -> None:

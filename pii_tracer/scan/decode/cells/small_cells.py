@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pii_tracer.scan.decode.cells import cell_search, unmarked_streams
-from pii_tracer.scan.decode.streams import STARTS
+from pii_tracer.scan.decode.compressed_streams import STARTS
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import cramjam
 
 from pii_tracer.scan.decode.cells.opaque_bytes import is_record
-from pii_tracer.scan.decode.streams import PackedError, raw
+from pii_tracer.scan.decode.compressed_streams import PackedError, raw
 
 LEAST = 8
 """No stream that holds a value has fewer bytes."""

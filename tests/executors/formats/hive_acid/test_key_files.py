@@ -13,8 +13,8 @@ from executors.formats.hive_acid import key_files
 from executors.formats.hive_acid.executor import HiveAcidExecutor
 from executors.formats.hive_acid.key_files import KeyFiles
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.formats.hive_acid import scratch_folder
-from pii_tracer.lake.formats.hive_acid.scratch_folder import unusable
+from pii_tracer.lake.formats.hive_acid import key_folder_check
+from pii_tracer.lake.formats.hive_acid.key_folder_check import unusable
 from pii_tracer.lake.formats.hive_acid.vocabulary import HIVE_ACID_DELETE_ROWS
 from pii_tracer.model.errors import EstateError, RunError
 from pii_tracer.model.plan import Step
@@ -32,7 +32,7 @@ def hdfs(monkeypatch: pytest.MonkeyPatch) -> MemoryHdfs:
 def standing(monkeypatch: pytest.MonkeyPatch, **more: Any) -> MemoryHdfs:
     """The scratch folder's NameNode."""
     hdfs = MemoryHdfs(files={"/keys/.keep": b""}, **more)
-    for module in (key_files, scratch_folder):
+    for module in (key_files, key_folder_check):
         monkeypatch.setattr(module, "client_at", lambda estate, place: hdfs)
     return hdfs
 
@@ -120,5 +120,5 @@ def test_a_name_node_that_is_not_declared_is_said(monkeypatch: pytest.MonkeyPatc
     def undeclared(estate: Estate, place: object) -> MemoryHdfs:
         raise EstateError("the estate file does not declare this NameNode", todo="add it to `hdfs` in the estate file")
 
-    monkeypatch.setattr(scratch_folder, "client_at", undeclared)
+    monkeypatch.setattr(key_folder_check, "client_at", undeclared)
     assert "add it to `hdfs` in the estate file" in str(unusable(ESTATE, SCRATCH))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from executors.context import ExecutionContext
-from executors.formats.iceberg import referenced_files
-from executors.formats.iceberg.referenced_files import untracked
+from executors.formats.iceberg import orphan_files
+from executors.formats.iceberg.orphan_files import untracked
 from tests.executors.world import NOW, Keyring
 from tests.sparksession import SparkEstate
 
@@ -33,7 +33,7 @@ def test_live_files_are_known_by_either_name(
     other: list[dict[str, Any]] = [{"table": "lake.other", "location": None}] if sharer else []
     # what the metadata tables would tell, of the table itself or of one that shares the file with it
     told = {"lake.other" if sharer else "lake.people": {written}}
-    monkeypatch.setattr(referenced_files, "_referenced", lambda ctx, folder, name: told.get(name, set()))
+    monkeypatch.setattr(orphan_files, "_referenced", lambda ctx, folder, name: told.get(name, set()))
     ctx = ExecutionContext(spark_estate.estate, spark_estate.base, Keyring(), lambda: NOW)
     found = untracked(ctx, table, "lake.people", other)
     assert [file.path for file in found.going] == [str(table / "data" / "stray.parquet")]

@@ -18,7 +18,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import RunError
 from pii_tracer.run.executor_protocol import Progress
-from pii_tracer.run.place_names import shown_path
+from pii_tracer.run.masked_place_names import shown_path
 from tests.executors.formats.plain_files.test_files import here, parquet, steps_for
 from tests.executors.formats.plain_files.test_files_formats import (
     ROWS,

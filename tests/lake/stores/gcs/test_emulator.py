@@ -20,7 +20,7 @@ from pii_tracer.lake.stores.base import Absent, Changed, StoreError
 from pii_tracer.lake.stores.gcs.credentials import no_credentials
 from pii_tracer.lake.stores.gcs.json_api import GcsBucket
 from pii_tracer.lake.stores.gcs.store import GcsStore
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from tests.kits.store_kit import put
 from tests.servers import end, free_ports
 

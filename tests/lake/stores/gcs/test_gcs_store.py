@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pii_tracer.config.stores.object_stores import DeclaredStore
 from pii_tracer.lake.stores.base import Absent, Changed, StoreError
 from pii_tracer.lake.stores.gcs.store import GcsStore
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from tests.gcssupport import Gcs, Lies, strict_gcs
 from tests.kits.lease_kit import LeaseKit
 from tests.kits.store_kit import StoreKit, put

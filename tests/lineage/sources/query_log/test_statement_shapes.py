@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.config.lineage import LineageSources, QueryLog
 from pii_tracer.lineage.harvest import Given, harvest_all
-from pii_tracer.lineage.sources.query_log import log_reading
+from pii_tracer.lineage.sources.query_log import query_log_parsing
 from pii_tracer.lineage.sources.query_log.shape_parsing import Query, parse_one
 from pii_tracer.lineage.sources.query_log.statement_shapes import Shaped, filled, hidden, markers, shape_of
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
@@ -117,7 +117,7 @@ def of_text(named: Any) -> Any:
 
 def check(folder: Path, dialect: str, texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     by_shape = facts(folder, dialect, texts)
-    monkeypatch.setattr(log_reading, "shape_of", lambda text: Shaped(text, ()))
+    monkeypatch.setattr(query_log_parsing, "shape_of", lambda text: Shaped(text, ()))
     by_text = facts(folder, dialect, texts)
     monkeypatch.undo()
     assert by_shape - by_text == set()

@@ -14,7 +14,7 @@ from pyiceberg.types import LongType, StringType
 
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.lake.formats.iceberg.history_files import Container, History
-from pii_tracer.lake.formats.iceberg.kept_history import kept_history
+from pii_tracer.lake.formats.iceberg.history_rewrite_check import kept_history
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import placed
 from tests.executors.formats.iceberg.kept_history.people import People

@@ -13,7 +13,7 @@ from pii_tracer.app.persons_apart.requests_left_open import to_be_closed_before,
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.proof.own_attestation import attestation_findings
 from pii_tracer.app.recipients.erased_data import data_of
-from pii_tracer.app.recipients.told import read_told
+from pii_tracer.app.recipients.recipient_states import read_told
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.common.plurals import counted
 from pii_tracer.intake.requests import ENDED

@@ -17,7 +17,7 @@ from pii_tracer.lake.stores.hdfs.places import HdfsKind
 from pii_tracer.lake.stores.hdfs.webhdfs import client_at
 from pii_tracer.lake.stores.object_places.discovery import place_now
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.locations import hdfs_location, in_place, is_hdfs, object_location
 from pii_tracer.model.plan import Copy
@@ -25,7 +25,7 @@ from pii_tracer.model.timestamps import instant
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.scan.folder_scan import walk_files
 from pii_tracer.scan.value_forms import Patterns
-from pii_tracer.verify.computed_again import Noted, WrittenFile, contents_of, mark
+from pii_tracer.verify.recomputation_evidence import Noted, WrittenFile, contents_of, mark
 
 _Contents = Callable[[Iterable[bytes | memoryview]], frozenset[str]]
 _BLOCK = 1024 * 1024

@@ -13,7 +13,7 @@ from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, client_at
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
 from pii_tracer.lake.stores.object_places.version_file import VersionFile
-from pii_tracer.lake.stores.object_places.versions import VersionState
+from pii_tracer.lake.stores.object_places.version_types import VersionState
 from pii_tracer.lake.stores.table_look_types import TableLocation
 from pii_tracer.model.locations import in_place, location_in_place
 

@@ -15,7 +15,7 @@ from pii_tracer.model.canonical_json import parse_time
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.review.sealed_person_values import KeyRing
 from pii_tracer.run.journal import Journal, Kind, Record
-from pii_tracer.verify.computed_again import Noted, noted_in
+from pii_tracer.verify.recomputation_evidence import Noted, noted_in
 
 if TYPE_CHECKING:
     from executors.context import ExecutionContext
