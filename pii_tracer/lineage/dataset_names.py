@@ -45,6 +45,10 @@ _PART = re.compile(
 """Names that writers make for the files of one dataset: they tell no datasets apart."""
 
 
+_NOT_TOLD = re.compile(r"[$*?\[{<]|%\(")
+"""What stands in a location for something that its text does not tell: a variable, or any of several folders."""
+
+
 def is_place(dataset: DatasetId) -> bool:
     """Whether a name is that of files: https://openlineage.io/docs/spec/naming."""
     return dataset.namespace == "file" or dataset.namespace.startswith((*_STORES, "hdfs://"))
@@ -149,12 +153,12 @@ class Identities:
 
     def of_path(self, path: str) -> DatasetId:
         """The dataset of a path or URI."""
-        found = _URI.match(path)
-        scheme = found["scheme"].lower() if found else "file"
-        if scheme == "file":
-            return self.normal("file", "/" + (path[found.end() :] if found else path))
-        bucket, _, key = path[found.end() if found else 0 :].partition("/")
-        return self.normal(f"{scheme}://{bucket}", key)
+        return self.normal(*_parted(path))
+
+    def folder(self, location: str) -> DatasetId | None:
+        """The very folder that a location names, also that of a partition; None where the text does not tell it."""
+        told = not _NOT_TOLD.search(location) and (location.startswith("/") or _URI.match(location))
+        return self._spelled(*_parted(location)) if told else None
 
     def without_partitions(self, path: str) -> str:
         """A path or URI without what stands at its end and says nothing of which dataset it is (`normal`). Of one
@@ -217,6 +221,16 @@ class Identities:
         if part is None or part.metadata or (written and not part.writable):
             return self.of_table(name)
         return self.of_table(part.table)
+
+
+def _parted(path: str) -> tuple[str, str]:
+    """Namespace and name of a path or URI."""
+    found = _URI.match(path)
+    scheme = found["scheme"].lower() if found else "file"
+    if scheme == "file":
+        return "file", "/" + (path[found.end() :] if found else path)
+    bucket, _, key = path[found.end() if found else 0 :].partition("/")
+    return f"{scheme}://{bucket}", key
 
 
 def _is_file(name: str) -> bool:
