@@ -32,13 +32,21 @@ _PATH_TABLE = re.compile(rf"^(?:{'|'.join(sorted(PATH_FORMATS))}|path)\.`(?P<pat
 
 
 _STORES = ("s3://", "gs://", "gcs://", "abfss://", "abfs://", "wasbs://", "wasb://", "oss://")
-_PARTITION = re.compile(r"/[^/=]+=[^/]*/*$")
+_PARTITION = re.compile(r"^[^=]+=")
 _FIRST_PARTITION = re.compile(r"/[^/=]+=")
 _WITHIN = re.compile(r"^[^=]+=|[*?\[{]")
 """A partition of a table (Hive's layout), or a pattern of paths within it."""
-_FILE_OF_ROWS = re.compile(
-    r"^(?:part-\d|\d{6}_\d)|\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|orc|avro|xml|log)(?:\.\w{1,7})?$", re.IGNORECASE
+_FILE = re.compile(r"\.\w{1,10}$")
+"""The name of a file, and of no folder."""
+_PART = re.compile(
+    r"^(?:part[-.]\d|\d{6}_\d|data_\d)|\.c\d{3}(?:\.|$)|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+    re.IGNORECASE,
 )
+"""Names that writers make for the files of one dataset: they tell no datasets apart."""
+
+
+_NOT_TOLD = re.compile(r"[$*?\[{<]|%\(")
+"""What stands in a location for something that its text does not tell: a variable, or any of several folders."""
 
 
 def is_place(dataset: DatasetId) -> bool:
@@ -94,20 +102,37 @@ class Identities:
     def normal(self, namespace: str, name: str) -> DatasetId:
         """One identity for all spellings of a path, and for all partitions of a table; other names stay as they are.
 
-        Jobs write `/lake/t/day=1` and read `/lake/t` or `/lake/t/*`: trailing segments `key=value`, patterns and the
-        names of files in partitions are left out, unless a catalog has a table right there.
+        Jobs write `/lake/t/day=1` and read `/lake/t` or `/lake/t/*`: trailing segments `key=value` and patterns are
+        left out, unless a catalog has a table right there. So are segments `key=value` around a file (`_of_file`).
         """
         full = self._spelled(namespace, name)
         if full in self._roots or not is_place(full):
             return full
         parts = full.name.split("/")
-        if len(parts) > 2 and _PARTITION.search("/" + parts[-2]) and _FILE_OF_ROWS.search(parts[-1]):
-            parts.pop()  # a file of a partition, whose name may have a person's value
-            full = full.model_copy(update={"name": "/".join(parts)})
+        if any(map(_PARTITION.search, parts[:-1])) and _is_file(parts[-1]):
+            full = self._of_file(full, parts)
+            parts = full.name.split("/")
         while len(parts) > 1 and parts[-2] and _WITHIN.search(parts[-1]) and full not in self._roots:
             parts.pop()
             full = full.model_copy(update={"name": "/".join(parts)})
         return full
+
+    def _of_file(self, file: DatasetId, parts: list[str]) -> DatasetId:
+        """The dataset of a file below partitions, whose values may be a person's: `/land/users.csv` for
+        `/land/dt=1/users.csv`. A part is its folder's, and what lies in partitions of a known table is that table's.
+        """
+        around = (file.model_copy(update={"name": "/".join(parts[:n])}) for n in range(len(parts) - 1, 0, -1))
+        table = next((folder for folder in around if folder in self._roots), None)
+        known = len(table.name.split("/")) if table is not None else 0
+        folders = [part for part in parts[known:-1] if not _PARTITION.search(part)]
+        if table is not None and not folders:
+            return table
+        name = [] if _PART.search(parts[-1]) else parts[-1:]
+        kept = file.model_copy(update={"name": "/".join([*parts[:known], *folders, *name])})
+        if kept.name and kept not in self._roots:
+            return kept
+        masked = [f"{part.split('=')[0]}=" if _PARTITION.search(part) else part for part in parts[known:-1]]
+        return file.model_copy(update={"name": "/".join([*parts[:known], *masked, *name])})
 
     def _spelled(self, namespace: str, name: str, *, exact: bool = False) -> DatasetId:
         namespace, name = specified(namespace, name)
@@ -128,12 +153,12 @@ class Identities:
 
     def of_path(self, path: str) -> DatasetId:
         """The dataset of a path or URI."""
-        found = _URI.match(path)
-        scheme = found["scheme"].lower() if found else "file"
-        if scheme == "file":
-            return self.normal("file", "/" + (path[found.end() :] if found else path))
-        bucket, _, key = path[found.end() if found else 0 :].partition("/")
-        return self.normal(f"{scheme}://{bucket}", key)
+        return self.normal(*_parted(path))
+
+    def folder(self, location: str) -> DatasetId | None:
+        """The very folder that a location names, also that of a partition; None where the text does not tell it."""
+        told = not _NOT_TOLD.search(location) and (location.startswith("/") or _URI.match(location))
+        return self._spelled(*_parted(location)) if told else None
 
     def without_partitions(self, path: str) -> str:
         """A path or URI without what stands at its end and says nothing of which dataset it is (`normal`). Of one
@@ -144,7 +169,9 @@ class Identities:
             return path[: found.start()] if (found := _FIRST_PARTITION.search(path)) else path
         while _FIRST_PARTITION.search(path) and self.of_path(shorter := path.rstrip("/").rpartition("/")[0]) == meant:
             path = shorter
-        return path
+        key = _URI.sub("", path).partition("/")[2]
+        masked = _FIRST_PARTITION.search(path) and key.strip("/") != meant.name.strip("/")
+        return f"{meant.namespace}/{meant.name.strip('/')}" if masked else path
 
     def _path(self, path: str, exact: bool) -> str:
         """A path in one spelling. exact: as a file system says it, where `%41` is no `A`.
@@ -194,6 +221,21 @@ class Identities:
         if part is None or part.metadata or (written and not part.writable):
             return self.of_table(name)
         return self.of_table(part.table)
+
+
+def _parted(path: str) -> tuple[str, str]:
+    """Namespace and name of a path or URI."""
+    found = _URI.match(path)
+    scheme = found["scheme"].lower() if found else "file"
+    if scheme == "file":
+        return "file", "/" + (path[found.end() :] if found else path)
+    bucket, _, key = path[found.end() if found else 0 :].partition("/")
+    return f"{scheme}://{bucket}", key
+
+
+def _is_file(name: str) -> bool:
+    """Whether the last segment of a path names a file: no partition, and no pattern."""
+    return not _WITHIN.search(name) and bool(_FILE.search(name) or _PART.search(name))
 
 
 def shorter_names(name: str) -> Iterator[str]:

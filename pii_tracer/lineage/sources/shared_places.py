@@ -19,7 +19,8 @@ from pii_tracer.model.gap_kinds import LineageGapKind
 def tell_shared(told: Iterable[Told], ledger: Ledger) -> None:
     """What goes into one of several tables over the same files is in all.
 
-    A catalog has each of them at a place of its own, or one of them there alone.
+    A catalog has each of them at a place of its own, or one of them there alone. Two partitions of a folder are two
+    places: tables lie side by side in `kind=users` and `kind=shops`.
     """
     at: dict[DatasetId, dict[DatasetId, Proof]] = defaultdict(dict)
     columns: dict[DatasetId, dict[str, str]] = defaultdict(dict)
@@ -29,8 +30,9 @@ def tell_shared(told: Iterable[Told], ledger: Ledger) -> None:
         if dataset is None or dataset.namespace == UNRESOLVED:
             continue
         columns[dataset] |= {name.lower(): name for name in made.columns}
-        if made.location and made.effect is not Effect.TEMPORARY:
-            at[ledger.identities.of_path(made.location)].setdefault(dataset, one.proof)
+        place = ledger.identities.folder(made.location) if made.location else None
+        if place is not None and made.effect is not Effect.TEMPORARY:
+            at[place].setdefault(dataset, one.proof)
     named = set(ledger.identities.aliases.values())
     for place, tables in at.items():
         proof = min(tables.values(), key=lambda p: p.key)

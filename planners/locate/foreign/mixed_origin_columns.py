@@ -130,10 +130,9 @@ class _Rivals:
             here = self.found.carriages.get(at)
             joined = here.joined_keys if here is not None else frozenset()
             jobs = self.world.graph.jobs_into(at)
-            renames = Renames(self.world.graph, {at: jobs})
-            former = [c.column for c in renames.former(at) if renames.today(at, c.column).lower() == name.lower()]
-            edges = self._edges(at, (name, *former), renames)
-            self._note_makers(at, (name, *former), places, jobs, edges)
+            names, edges = self._told(at, name, jobs)
+            self._note_users(at, names, jobs)
+            self._note_makers(at, names, places, jobs, edges)
             self._note_schema(at, name, edges)
             self.silent.update(self._untold(at, [job for job in jobs if at != dataset or not job.inputs]))
             self.silent.update(_silent(self.found, self.world, at, name))
@@ -150,18 +149,44 @@ class _Rivals:
                     done.add(step)
                     waiting.append(step)
 
-    def _edges(self, dataset: DatasetId, names: Iterable[str], renames: Renames) -> tuple[Edge, ...]:
-        """The value edges into a column, also those that are told under its former names."""
-        columns = [ColumnId(dataset=dataset, column=name) for name in names]
-        return renames.told(value_edges(e for c in columns for e in self.world.graph.edges_into_column(c)))
+    def _told(self, dataset: DatasetId, name: str, jobs: Iterable[JobRef]) -> tuple[tuple[str, ...], tuple[Edge, ...]]:
+        """The names that a column has had, and the value edges into it, also those that are told under such a name."""
+        graph = self.world.graph
+        renames = Renames(graph, {dataset: tuple(jobs)})
+        former = [c.column for c in renames.former(dataset) if renames.today(dataset, c.column).lower() == name.lower()]
+        columns = [ColumnId(dataset=dataset, column=one) for one in (name, *former)]
+        return (name, *former), renames.told(value_edges(e for c in columns for e in graph.edges_into_column(c)))
 
     def _note(self, edge: Edge, places: Collection[Way]) -> None:
         """A column of which nothing is known to be the persons'."""
         into = [p for p in along(edge, ()) if p.fate is not Fate.COUNTED and p.access in places]
         if into:
             self.columns.add(edge.source)
+            self._find_users(edge.source)
         if any(p.fate is not Fate.FOUND or not self._as_keys(p.expression) for p in into):
             self.changed.add(edge.source)
+
+    def _find_users(self, column: ColumnId) -> None:
+        """Note who writes a column of nobody, and what goes into it, with the name of the user who runs that."""
+        waiting, done = [column], {column}
+        while waiting:
+            at = waiting.pop()
+            jobs = self.world.graph.jobs_into(at.dataset)
+            names, edges = self._told(at.dataset, at.column, jobs)
+            self._note_users(at.dataset, names, jobs)
+            above = {e.source for e in edges if any(p.fate is not Fate.COUNTED for p in along(e, ()))} - done
+            done |= above
+            waiting += sorted(above)
+
+    def _note_users(self, dataset: DatasetId, names: Collection[str], jobs: Iterable[JobRef]) -> None:
+        """Statements, and the table itself, that write who is logged in."""
+        mine = {name.lower() for name in names}
+        for job in jobs:
+            if any(column.lower() in mine and constant == BY_USER for column, constant in job.filled):
+                self.users.add(job.where or job.job)
+        state = self.world.states.get(self.world.location_of(dataset) or "")
+        if state is not None and any(name.lower() in mine and is_by_user(sql) for name, sql in state.defaults):
+            self.users.add(f"a default in {title(state)}")
 
     def _as_keys(self, expression: str) -> bool:
         return expression in self.expressions or (is_plain(expression) and any(map(is_plain, self.expressions)))
@@ -185,10 +210,7 @@ class _Rivals:
             tuple(c.name for c in self.world.graph.declared(dataset)),
             lambda called: self.world.graph.identities.of_rows(called) == dataset,
         )
-        mine = {name.lower() for name in names}
         for job in jobs:
-            if any(column.lower() in mine and constant == BY_USER for column, constant in job.filled):
-                self.users.add(job.where or job.job)
             if any(self._fills(names, *one) for one in job.filled):
                 self.makers.add(job.where or job.job)
             statement = Statement(job.statement, job.views) if job.statement else None
@@ -216,8 +238,6 @@ class _Rivals:
         defaults = [sql for name, sql in state.defaults if name.lower() == column.lower()]
         if any(fills_with(sql, self.keys) for sql in defaults):
             self.makers.add(f"the column's default in {title(state)}")
-        if any(map(is_by_user, defaults)):
-            self.users.add(f"a default in {title(state)}")
 
     def _untold(self, dataset: DatasetId, jobs: Iterable[JobRef]) -> set[str]:
         """Those of the jobs of which neither a text nor a run tells what comes into the dataset.

@@ -194,23 +194,66 @@ def test_a_view_over_another_table_explains_nothing_of_an_input(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("path", "name"),
     [
-        "s3://b/raw/user=x/part.csv",
-        "s3a://b/raw/user=x/day=1/part-00000-abc.snappy.parquet",
-        "gs://b/raw/user=x/000000_0",
-        "abfss://c@a.dfs.core.windows.net/raw/user=x/p.json.gz",
-        "hdfs://n:8020/raw/user=x/part.orc",
-        "/w/raw/user=x/part.csv",
+        ("s3://b/raw/user=x/part.csv", "raw/part.csv"),
+        ("s3a://b/raw/user=x/day=1/part-00000-abc.snappy.parquet", "raw"),
+        ("s3a://b/raw/user=x/day=1/tables.snappy.parquet", "raw/tables.snappy.parquet"),
+        ("gs://b/raw/user=x/000000_0", "raw"),
+        ("s3://b/raw/user=x/20261130_101112_00007_kmd2p_0b1c2d3e-4f50-6172-8394-a5b6c7d8e9f0", "raw"),
+        ("s3://b/raw/user=x/some-rows.c000.gz.parquet", "raw"),
+        ("abfss://c@a.dfs.core.windows.net/raw/user=x/p.json.gz", "raw/p.json.gz"),
+        ("hdfs://n:8020/raw/user=x/part.orc", "/raw/part.orc"),
+        ("/w/raw/user=x/part.csv", "/w/raw/part.csv"),
+        ("/w/raw/user=x/day/part-0.parquet", "/w/raw/day"),
+        ("s3://b/raw/user=x/day/night/told.dat", "raw/day/night/told.dat"),
+        ("s3://b/raw/user=x/report.xlsx", "raw/report.xlsx"),
+        ("s3://b/user=x/told.csv", "told.csv"),
+        ("s3://b/user=x/part-0.parquet", "user="),
+        ("/user=x/told.csv", "/told.csv"),
+        ("/user=x/part-0.parquet", "/user="),
+        ("s3://b/raw/user=*/told.csv", "raw/told.csv"),
+        ("s3://b/raw/user=x/*.csv", "raw"),
     ],
 )
-def test_the_name_of_a_file_in_a_partition_keeps_no_value(path: str) -> None:
+def test_the_place_of_a_file_in_a_partition_keeps_no_value(path: str, name: str) -> None:
     names = Identities({})
-    assert "x" not in names.of_path(path).name.split("raw")[1]
-    assert names.of_path(path).name.endswith("raw")
-    assert "user=" not in names.without_partitions(path)
-    placed = names.of_path("s3://b/raw/user=x/part.csv")
-    assert placed == names.of_path("s3://b/raw")
+    placed = names.of_path(path)
+    assert placed.name == name
+    assert names.normal(placed.namespace, placed.name) == placed
+    plain = names.without_partitions(path)
+    assert "x" not in plain.replace("xlsx", "")
+    if not path.startswith("/"):  # of a path in no store nobody knows its dataset
+        assert names.of_path(plain) == placed
+
+
+def test_files_of_other_names_in_one_partition_are_other_datasets() -> None:
+    users, shops = "s3://b/land/dt=1/users.csv", "s3://b/land/dt=1/shops.csv"
+    assert Identities({}).of_path(users) != Identities({}).of_path(shops)
+    assert Identities({}).of_path(users) == Identities({}).of_path(users.replace("dt=1", "dt=2"))
+    known = DatasetId(namespace="s3://b", name="land/dt=1/users.csv")
+    beside = Identities({"a.users": known})
+    assert beside.of_path(users) == known
+    assert beside.of_path(shops).name == "land/shops.csv"
+    assert beside.of_path(users.replace("dt=1", "dt=2")).name == "land/users.csv"
+    assert beside.of_path(users + "/part-0.parquet") == known
+    assert beside.of_path(shops + "/part-0.parquet").name == "land/shops.csv"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("land/dt=1/users.csv", "land/dt=/users.csv"), ("land/dt=1/users.csv/part-0.csv", "land/dt=/users.csv")],
+)
+def test_a_known_file_beside_partitions_is_none_of_theirs(path: str, name: str) -> None:
+    names = Identities({"a.users": DatasetId(namespace="s3://b", name="land/users.csv")})
+    assert names.normal("s3://b", path) == names.normal("s3://b", name) == DatasetId(namespace="s3://b", name=name)
+
+
+@pytest.mark.parametrize("path", ["t/dt=1/rows.csv", "t/dt=1/h=2/rows.csv", "t/dt=1/part-0.csv", "t/dt=1"])
+def test_a_file_in_partitions_of_a_known_table_has_rows_of_it(path: str) -> None:
+    table = DatasetId(namespace="s3://b", name="tenant=5/t")
+    assert Identities({"a.t": table}).normal("s3://b", "tenant=5/" + path) == table
+    assert Identities({"a.t": table}).normal("s3://b", "tenant=6/" + path) != table
 
 
 def test_a_table_below_a_partition_is_one_of_its_own() -> None:
