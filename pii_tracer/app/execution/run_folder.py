@@ -17,7 +17,8 @@ from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused, ReviewError, UsageError
 
 if TYPE_CHECKING:
-    from pii_tracer.app.persons_apart.found_since import FoundFile, FoundSince
+    from pii_tracer.app.persons_apart.found_file import FoundFile
+    from pii_tracer.app.persons_apart.found_since import FoundSince
     from pii_tracer.review.plan_file import LoadedPlan
 
 
@@ -50,6 +51,7 @@ class RunInfo(Frozen):
         return self.model_copy(update={**changed, "approvals": tuple(change(path) for path in self.approvals)})
 
 
+CLOSED = "closed.json"
 PROOFS = "proofs"
 """The folder of a run with proofs of single requests and objects."""
 _PATHS = ("plan_file", "estate_file", "policy_file", "trusted", "result", "naive")
@@ -107,7 +109,7 @@ class RunFolder:
 
     @property
     def closed(self) -> Path:
-        return self.path / "closed.json"
+        return self.path / CLOSED
 
     def closed_at(self) -> str | None:
         """When the persons' values that the plan needed were destroyed; None where they may still be there."""
@@ -260,7 +262,7 @@ class RunFolder:
 
     def found_file(self, plan_digest: str) -> FoundFile:
         """Where that is kept."""
-        from pii_tracer.app.persons_apart.found_since import FoundFile
+        from pii_tracer.app.persons_apart.found_file import FoundFile
 
         return FoundFile(self.path, (self.journal, self.evidence / "journal.jsonl"), plan_digest)
 
