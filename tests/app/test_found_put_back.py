@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.app.demo import _remove_old
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.persons_apart.found_file import FILE, FoundFile
 from pii_tracer.app.persons_apart.found_since import FoundSince, FoundThere
@@ -316,3 +317,11 @@ def test_what_a_kill_leaves_beside_the_numbers_is_swept(begun: RunFolder) -> Non
     os.utime(left, (0, 0))
     keep(begun, None)
     assert [path.name for path in folder.iterdir()] == [f"{begun.path.name}.json"]
+
+
+def test_the_runs_of_an_old_demo_go_with_their_numbers(begun: RunFolder, tmp_path: Path) -> None:
+    kept(begun)
+    number = file_of(begun).newest_file
+    begun.write_info(begun.info().model_copy(update={"demo": True}))
+    _remove_old(tmp_path / "demo", begun.state)
+    assert (begun.path.exists(), number.exists()) == (False, False)
