@@ -82,6 +82,7 @@ def _remove_old(folder: Path, state: Path) -> None:
         try:
             if run.recorded().demo:
                 shutil.rmtree(run.path)
+                run.found_file("").newest_file.unlink(missing_ok=True)
         except PiiTracerError:
             continue
     shutil.rmtree(folder, ignore_errors=True)

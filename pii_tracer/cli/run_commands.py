@@ -104,6 +104,11 @@ def resume(
             metrics=metrics,
             show=progress,
         )
+    if ran.adopted:
+        told = f"{ran.folder.path.name} has nothing more to do, and nothing was run: its folder is {ran.folder.path}"
+        here = {"plan_id": ran.folder.path.name, "adopted": str(ran.folder.path)}
+        click.echo(json.dumps(here, sort_keys=True) if fmt == "json" else told)
+        return int(ran.exit_code)
     return _told(ran, fmt)
 
 

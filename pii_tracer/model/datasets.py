@@ -21,14 +21,20 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _is_said(text: str) -> str:
-    if not any(one.isalnum() for one in text):
+def is_said(text: str) -> bool:
+    """Whether a name or a reason can be read: blanks and marks alone cannot."""
+    return any(one.isalnum() for one in text)
+
+
+def _said(text: str) -> str:
+    if not is_said(text):
         raise ValueError("the text must contain a letter or a digit")
     return text
 
 
-Said = Annotated[str, Field(min_length=1), AfterValidator(_is_said)]
-"""Who answers for something, or why: a name or a reason, which blanks and marks alone are not."""
+Said = Annotated[str, Field(min_length=1), AfterValidator(_said)]
+"""Who answers for something, or why, in files that somebody writes. What is planned or signed already is read as it is:
+a run that has begun by it has to go on."""
 
 
 class DatasetId(Frozen):

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from pydantic import Field
 
-from pii_tracer.model.datasets import Frozen, Said
+from pii_tracer.model.datasets import Frozen, is_said
 from pii_tracer.model.timestamps import Moment
 
 
@@ -56,8 +56,8 @@ class OwnerTask(Frozen):
     of which no step begins before it is done, or that it waits for.
     """
 
-    owner: Said
-    act: Said
+    owner: str = Field(min_length=1)
+    act: str = Field(min_length=1)
     due_days: int = Field(default=7, ge=1, le=365)
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -69,8 +69,16 @@ class Waiver(Frozen):
     of: `Gap.seen` of the gap that was accepted. A gap that shows something else is not waived.
     """
 
-    who: Said
-    why: Said
+    who: str = Field(min_length=1)
+    why: str = Field(min_length=1)
     until: Moment
     of: str = ""
     task: OwnerTask | None = None
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """The fields in which nothing stands that can be read: no new plan is made with such a waiver."""
+        told = {"who": (self.who,), "why": (self.why,)} | (
+            {"task": (self.task.owner, self.task.act)} if self.task else {}
+        )
+        return tuple(name for name, texts in told.items() if not all(map(is_said, texts)))

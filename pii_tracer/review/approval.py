@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Policy
-from pii_tracer.model.datasets import Frozen, Said
+from pii_tracer.model.datasets import Frozen, is_said
 from pii_tracer.model.errors import NotApproved, ReviewError
 from pii_tracer.model.plan import digest_of
 from pii_tracer.review import dsse
@@ -33,9 +33,9 @@ class ApprovalPredicate(Frozen):
     """What an approver signs beside the digest. policy_digest: of the policy that was looked at."""
 
     plan_id: str
-    approver: Said
-    role: Said
-    reason: Said
+    approver: str
+    role: str
+    reason: str = Field(min_length=1)
     approved_at: datetime
     expires: datetime
     policy_digest: str
@@ -72,8 +72,11 @@ def approve(
     policy, production: as `verify_approvals` will ask them.
 
     Raises:
-        ReviewError: a field is empty, or `apply` would not take it (`unsound`).
+        ReviewError: a field is empty or cannot be read, or `apply` would not take it (`unsound`).
     """
+    for name, text in (("approver", approver), ("role", role), ("reason", reason)):
+        if not is_said(text):
+            raise _invalid(name)
     try:
         predicate = ApprovalPredicate(
             plan_id=loaded.plan.plan_id,
@@ -86,13 +89,16 @@ def approve(
             nonce=nonce,
         )
     except ValidationError as error:
-        place = error.errors(include_input=False)[0]["loc"][0]
-        raise ReviewError(f"the approval has no valid `{place}`", todo="give it") from None
+        raise _invalid(error.errors(include_input=False)[0]["loc"][0]) from None
     wrong = unsound(predicate, policy, signed=key is not None, production=production)
     if wrong is not None:
         raise ReviewError(wrong[0], todo=wrong[1])
     subject = {"name": loaded.name, "digest": {"sha256": loaded.digest.removeprefix("sha256:")}}
     return dsse.seal(dsse.statement(PREDICATE_TYPE, [subject], predicate.model_dump(mode="json")), key)
+
+
+def _invalid(field: int | str) -> ReviewError:
+    return ReviewError(f"the approval has no valid `{field}`", todo="give it")
 
 
 def unsound(predicate: ApprovalPredicate, policy: Policy, *, signed: bool, production: bool) -> tuple[str, str] | None:

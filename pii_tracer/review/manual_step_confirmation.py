@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from pii_tracer.model.datasets import Frozen, Said
+from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import NotApproved, ReviewError
 from pii_tracer.model.plan import digest_of
 from pii_tracer.review import dsse
@@ -28,9 +28,9 @@ class Confirmation(Frozen):
 
     plan_id: str
     step: str
-    by: Said
-    role: Said
-    said: Said
+    by: str = Field(min_length=1)
+    role: str = Field(min_length=1)
+    said: str = Field(min_length=1)
     evidence_size: int
     evidence_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     confirmed_at: AwareDatetime

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -10,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from pii_tracer.app.demo import _remove_old
 from pii_tracer.app.execution.run_folder import RunFolder
-from pii_tracer.app.persons_apart.found_since import FILE, FoundFile, FoundSince, FoundThere
+from pii_tracer.app.persons_apart.found_file import FILE, FoundFile
+from pii_tracer.app.persons_apart.found_since import FoundSince, FoundThere
 from pii_tracer.app.persons_apart.requests_left_open import left_something
 from pii_tracer.app.plan_verification import RunJournal, _keep
 from pii_tracer.cli.main import run as run_command
@@ -32,7 +38,7 @@ from tests.app.test_found_since import (
     mark,
     seen,
 )
-from tests.cli.test_close import OVER, begun
+from tests.cli.test_close import OVER, begun, close
 from tests.verify.test_computed_again import NOW
 
 __all__ = ["begun"]
@@ -229,3 +235,93 @@ def test_two_looks_at_once_lose_nothing_of_each_other(begun: RunFolder) -> None:
     found_there = begun.found_since()
     assert found_there is not None
     assert (found_there.places.keys(), found_there.number) == ({copy.id for copy in copies}, 3)
+
+
+def certified(folder: RunFolder, capsys: pytest.CaptureFixture[str]) -> str:
+    """What stops the certificate of a closed run; nothing where it is given."""
+    capsys.readouterr()
+    code = run_command(["attest", "certificate", "--state", str(folder.state)])
+    return capsys.readouterr().err if code else ""
+
+
+def test_a_closed_run_knows_its_number_itself(begun: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody can look for its persons again, so that a lost number would be refused for ever."""
+    kept(begun)
+    assert close(begun) == 0
+    told = json.loads(begun.closed.read_bytes())
+    assert (told["found"]["number"], told["found"]["plan_digest"]) == (1, begun.approved().digest)
+    file_of(begun).newest_file.unlink()
+    assert certified(begun, capsys) == ""
+    assert close(begun) == 0
+    assert not file_of(begun).is_lost
+
+
+@pytest.mark.parametrize("how", ["an old file", "edited", "of before it was closed", "another plan's"])
+def test_what_a_closed_run_knows_is_sealed_and_counts(
+    begun: RunFolder, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    kept(begun)
+    old, number = (begun.path / FILE).read_bytes(), file_of(begun).newest_file.read_bytes()
+    keep(begun, None)
+    assert close(begun) == 0
+    file_of(begun).newest_file.unlink()
+    closed = json.loads(begun.closed.read_bytes())
+    if how != "another plan's":
+        (begun.path / FILE).write_bytes(old)
+    if how == "edited":
+        closed["found"]["number"] = 1
+    if how == "of before it was closed":
+        closed["found"] = json.loads(number)
+    if how == "another plan's":
+        closed["found"]["plan_digest"] = "sha256:" + "b" * 64
+    begun.closed.write_text(json.dumps(closed))
+    told = certified(begun, capsys)
+    assert ("a newer file" if how == "an old file" else "changed or replaced") in told
+    assert f"where: {begun.path / (FILE if how == 'an old file' else 'closed.json')}" in told
+
+
+@pytest.mark.parametrize("lost", ["found.json", "the number", "the number cut"])
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_the_file_that_is_missing_is_named_and_a_whole_one_is_never_given_away(
+    begun: RunFolder, capsys: pytest.CaptureFixture[str], lost: str, is_closed: bool
+) -> None:
+    """A run that an earlier version closed has no number of its own."""
+    kept(begun)
+    if is_closed:
+        assert close(begun) == 0
+        told = json.loads(begun.closed.read_bytes())
+        begun.closed.write_text(json.dumps({name: told[name] for name in ("plan_id", "closed_at")}))
+    number = file_of(begun).newest_file
+    missing = begun.path / FILE if lost == "found.json" else number
+    if lost == "the number cut":
+        missing.write_text("{")
+    else:
+        missing.unlink()
+    error = certified(begun, capsys)
+    assert f"where: {missing}\n" in error
+    assert "remove it" not in error
+    assert ("move it out of its folder" in error) is (lost == "the number cut" and not is_closed)
+    if is_closed:
+        name = "found.json" if lost == "found.json" else f"found/{begun.path.name}.json"
+        assert f"restore {name} from a backup" in error
+        assert "put the file back" not in error
+
+
+def test_what_a_kill_leaves_beside_the_numbers_is_swept(begun: RunFolder) -> None:
+    kept(begun)
+    folder = file_of(begun).newest_file.parent
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = folder / f".{begun.path.name}.json.{ended.pid}.tmp"
+    left.write_text("{")
+    os.utime(left, (0, 0))
+    keep(begun, None)
+    assert [path.name for path in folder.iterdir()] == [f"{begun.path.name}.json"]
+
+
+def test_the_runs_of_an_old_demo_go_with_their_numbers(begun: RunFolder, tmp_path: Path) -> None:
+    kept(begun)
+    number = file_of(begun).newest_file
+    begun.write_info(begun.info().model_copy(update={"demo": True}))
+    _remove_old(tmp_path / "demo", begun.state)
+    assert (begun.path.exists(), number.exists()) == (False, False)

@@ -19,11 +19,9 @@ from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
 from pii_tracer.app.execution.run_outputs import _handed_over
 from pii_tracer.app.execution.run_verification import noted_of
 from pii_tracer.app.persons_apart import requests_left_open
+from pii_tracer.app.persons_apart.found_file import FILE, KEPT, FoundFile
 from pii_tracer.app.persons_apart.found_since import (
     ANY_PLACE,
-    FILE,
-    KEPT,
-    FoundFile,
     FoundSince,
     FoundThere,
     Seal,

@@ -18,6 +18,7 @@ from pii_tracer.app.proof.own_attestation import attested_persons
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.plan import digest_of
 from pii_tracer.proof.attestation import Erased
 from pii_tracer.proof.attestation_issuing import publish, stamp_of
 from pii_tracer.proof.attestation_log import LOG_NAME, AttestationLog, log_line
@@ -246,6 +247,24 @@ def test_a_run_is_told_by_its_own_plan_when_another_was_made_into_the_same_file(
     assert run(["status", "--state", begun.info().state, "--format", "json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)
     assert (told["plan_id"], told["steps"]) == (begun.path.name, None)
+
+
+def test_a_plan_that_this_version_cannot_read_is_not_called_missing(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another version made it. Its bytes are those that were approved."""
+    file = tmp_path / "p.plan.json"
+    file.write_bytes(file.read_bytes().replace(b'"complete":', b'"whole":', 1))
+    told = json.loads(begun.info_file.read_bytes()) | {"plan_digest": digest_of(file.read_bytes())}
+    begun.info_file.write_text(json.dumps(told))
+    answer = ["attest", "answer", begun.path.name, "--all", "--estate", str(tmp_path / "pii-tracer.yaml")]
+    for command in (answer, ["close", begun.path.name]):
+        assert run([*command, "--state", str(begun.state)]) != 0
+        error = capsys.readouterr().err
+        assert "the plan file is wrong at" in error, error
+        assert "the version of pii-tracer that made the plan" in error
+    assert run(["status", "--state", str(begun.state)]) == 0
+    assert "an unknown number of steps" in capsys.readouterr().out
 
 
 def test_a_run_whose_plan_is_gone_has_answered_nobody(begun: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,6 +86,16 @@ def test_nobody_confirms_under_another_name(base: Path, changes: dict[str, str])
     assert not list((base / "state").rglob("confirmations/*"))
 
 
+@pytest.mark.parametrize("option", ["by", "role", "said"])
+@pytest.mark.parametrize("text", ["", " ", "-", "\u200b", "👍"])
+def test_nothing_that_can_be_read_is_nobodys_word(
+    base: Path, capsys: pytest.CaptureFixture[str], option: str, text: str
+) -> None:
+    assert confirm(base, **{option: text}) == 2
+    assert f"--{option}" in capsys.readouterr().err
+    assert not list((base / "state").rglob("confirmations/*"))
+
+
 def test_a_key_that_nobody_trusts_confirms_nothing(base: Path) -> None:
     generate(base / "other.pem")
     assert confirm(base, key=str(base / "other.pem")) == 5

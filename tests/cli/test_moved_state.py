@@ -128,3 +128,25 @@ def test_resume_takes_the_word(begun: RunFolder, tmp_path: Path, capsys: pytest.
     assert run(["resume", begun.path.name, "--state", str(place), "--moved"]) == ExitCode.NOT_APPROVED
     assert str(place / "plans") in capsys.readouterr().err
     assert folder_of(place, begun.path.name).info().state == str(place)
+
+
+@pytest.mark.parametrize("how", ["closed", "over"])
+def test_a_run_that_has_nothing_more_to_do_is_adopted_and_not_run(
+    begun: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    """Its sealed manifest is destroyed, or may be, and there is nothing to do for an engine."""
+    begun.result.write_text(json.dumps({"state": "complete", "residue": []}))
+    if how == "closed":
+        begun.closed.write_text(json.dumps({"plan_id": begun.path.name, "closed_at": "2026-12-01T00:00:00+00:00"}))
+    (begun.state / "plans" / "p.subjects.sealed").unlink()
+    begun.state.rename(place := tmp_path / "elsewhere")
+    moved = folder_of(place, begun.path.name)
+    assert "--moved" in refused(place, begun.path.name, capsys)
+    assert run(["resume", begun.path.name, "--state", str(place), "--moved"]) == 0
+    told = capsys.readouterr().out
+    assert "nothing was run" in told
+    assert str(moved.path) in told
+    assert moved.info().state == str(place)
+    assert not moved.journal.exists()
+    assert run(["resume", begun.path.name, "--state", str(place), "--moved", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"plan_id": begun.path.name, "adopted": str(moved.path)}

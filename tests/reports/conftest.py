@@ -31,18 +31,15 @@ HOSTILE = (
 
 
 def poisoned(plan: ErasurePlan, name: str) -> ErasurePlan:
-    """The plan with `name` in every field that comes from outside. A waiver's words have a letter, as they must."""
-    word = name if any(one.isalnum() for one in name) else f"{name}x"
+    """The plan with `name` in every field that comes from outside."""
 
     def poison(value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
             return {inner: poison(item, inner) for inner, item in value.items()}
         if isinstance(value, list):
             return [poison(item, key) for item in value]
-        outside = {"name", "table", "location", "reason", "evidence", "category", "law", "citation"}
+        outside = {"name", "table", "location", "reason", "evidence", "why", "who", "category", "law", "citation"}
         outside |= {"lineage", "notes", "hazards", "verification", "estate", "label", "subject"}
-        if isinstance(value, str) and key in ("who", "why"):
-            return word
         return name if isinstance(value, str) and key in outside else value
 
     data = poison(plan.model_dump(mode="json", by_alias=True))

@@ -22,7 +22,8 @@ from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
-from pii_tracer.app.persons_apart.found_since import KEPT, FoundSince, found_locked
+from pii_tracer.app.persons_apart.found_file import KEPT, found_locked
+from pii_tracer.app.persons_apart.found_since import FoundSince
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import key_sets_at_hand, manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
@@ -279,13 +280,12 @@ def perform(
 
 def _taken_over(folder: RunFolder, loaded: LoadedPlan, ctx: ExecutionContext) -> FoundSince | None:
     """What `verify` found since the run went on last, which the journal hears of now."""
-    file = folder.found_file(loaded.digest)
     with found_locked(folder.path):
         found = folder.found_since()
         for step, facts in found.notes(loaded.plan) if found else ():
             ctx.note(step, facts)
         heard = found and found.model_copy(update={"of_copies": {}})
-        kept = file.keep(heard, folder.settings().key().found_mark)
+        kept = folder.found_file(loaded.digest).keep(heard, folder.settings().key().found_mark)
         return heard and kept
 
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from pii_tracer.app.settings import Settings
-from pii_tracer.common.atomic_files import real_path, write_atomic
+from pii_tracer.common.atomic_files import read_bounded, real_path, write_atomic
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused, ReviewError, UsageError
 
 if TYPE_CHECKING:
-    from pii_tracer.app.persons_apart.found_since import FoundFile, FoundSince
+    from pii_tracer.app.persons_apart.found_file import FoundFile
+    from pii_tracer.app.persons_apart.found_since import FoundSince
     from pii_tracer.review.plan_file import LoadedPlan
 
 
@@ -50,6 +51,7 @@ class RunInfo(Frozen):
         return self.model_copy(update={**changed, "approvals": tuple(change(path) for path in self.approvals)})
 
 
+CLOSED = "closed.json"
 PROOFS = "proofs"
 """The folder of a run with proofs of single requests and objects."""
 _PATHS = ("plan_file", "estate_file", "policy_file", "trusted", "result", "naive")
@@ -107,7 +109,7 @@ class RunFolder:
 
     @property
     def closed(self) -> Path:
-        return self.path / "closed.json"
+        return self.path / CLOSED
 
     def closed_at(self) -> str | None:
         """When the persons' values that the plan needed were destroyed; None where they may still be there."""
@@ -213,17 +215,24 @@ class RunFolder:
 
         Raises:
             UsageError: this is no run folder, or neither has the plan any more; another plan would answer for this run.
+            ReviewError: the plan is there, and this version cannot read it.
         """
-        from pii_tracer.review.plan_file import load_plan
+        from pii_tracer.model.plan import digest_of
+        from pii_tracer.review.plan_file import MAX_BYTES, parse_plan
 
         info = self.recorded()
         for path in (self.evidence / "plan.json", Path(info.plan_file)):
             try:
-                loaded = load_plan(path)
-            except ReviewError:
+                raw = read_bounded(path, MAX_BYTES)
+            except OSError:
                 continue
-            if loaded.digest == info.plan_digest:
-                return loaded
+            if digest_of(raw) != info.plan_digest:
+                continue
+            try:
+                return parse_plan(raw, path.name, str(path))
+            except ReviewError as error:
+                todo = "use the version of pii-tracer that made the plan: the file is the one that was approved"
+                raise ReviewError(error.what, where=str(path), todo=todo) from None
         raise UsageError(
             f"the plan of the run {self.path.name} was not found: its file is missing or holds a different plan",
             where=info.plan_file,
@@ -253,7 +262,7 @@ class RunFolder:
 
     def found_file(self, plan_digest: str) -> FoundFile:
         """Where that is kept."""
-        from pii_tracer.app.persons_apart.found_since import FoundFile
+        from pii_tracer.app.persons_apart.found_file import FoundFile
 
         return FoundFile(self.path, (self.journal, self.evidence / "journal.jsonl"), plan_digest)
 

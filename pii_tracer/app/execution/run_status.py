@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import RunFolder, all_runs, choose_run
-from pii_tracer.model.errors import JournalError, UsageError
+from pii_tracer.model.errors import JournalError, ReviewError, UsageError
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,10 @@ def _how_far(folder: RunFolder) -> RunStatus:
             records, torn = parse(folder.journal.read_bytes())
     try:
         steps: int | None = len(folder.approved().plan.steps)
-    except UsageError:
-        steps = None  # the plan was made again into the same file, or is gone: its number is not this run's
+    except (UsageError, ReviewError):
+        steps = (
+            None  # the plan was made again into the same file, is gone, or cannot be read: nobody knows their number
+        )
     tracks = track(records)
     lasts = {step: found.last for step, found in tracks.items() if found.last}
     result, unknown = folder.result_known()

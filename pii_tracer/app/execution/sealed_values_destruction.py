@@ -79,8 +79,10 @@ def close_run(state: Path, run: str | None = None) -> Closed:
     manifest = manifest_path(plan_file)
     destroyed = manifest.exists() or folder.closed_at() is None
     if destroyed:
+        last = folder.found_file(folder.info().plan_digest).at_close(folder.settings().key().found_mark)
         _destroy(manifest, plan)
-        told = {"plan_id": plan.plan_id, "closed_at": datetime.now(timezone.utc).isoformat(timespec="seconds")}
+        at = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        told = {"plan_id": plan.plan_id, "closed_at": at, **last}
         write_atomic(folder.closed, (json.dumps(told, indent=2, sort_keys=True) + "\n").encode())
     return Closed(plan, manifest, destroyed, str(folder.closed_at()), tuple(_others(plan_file, plan)))
 

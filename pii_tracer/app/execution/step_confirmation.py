@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
+from pii_tracer.model.datasets import is_said
 from pii_tracer.model.errors import UsageError
 from pii_tracer.model.timestamps import Moment
 
@@ -41,7 +42,7 @@ def confirm_step(
     began, of a task by which an owner computes tables again.
 
     Raises:
-        UsageError: no such run or step, or the evidence cannot be read or is empty.
+        UsageError: no such run or step, the evidence cannot be read or is empty, or the word cannot be read.
         ReviewError: the key cannot be read, is not trusted, or a value of the persons stands in the word.
     """
     from pii_tracer.app.execution.approvals import signing_key
@@ -54,6 +55,9 @@ def confirm_step(
     from pii_tracer.review.plan_file import load_plan
     from pii_tracer.review.trusted_keys import load_trusted
 
+    for option, text in (("--by", name), ("--role", role), ("--said", said)):
+        if not is_said(text):
+            raise UsageError("nothing that can be read is written here", where=option, todo="write it in words")
     folder = choose_run(state, run, unfinished=run is None)
     info = folder.info()
     loaded = load_plan(Path(info.plan_file))

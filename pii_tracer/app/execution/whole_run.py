@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pii_tracer.app.execution.run_folder import RunFolder, choose_run, folder_of
+from pii_tracer.app.execution.run_folder import RunFolder, choose_run, folder_of, over
 from pii_tracer.app.progress import SILENT, Shows
 from pii_tracer.app.settings import Settings
 from pii_tracer.common.atomic_files import real_path
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What a run came to. result: the final object, a stable interface (docs/commands.md)."""
+    """What a run came to. result: the final object, a stable interface (docs/commands.md). adopted: nothing was run,
+    and a moved folder is the run's from here on."""
 
     folder: RunFolder
     result: Mapping[str, Any]
     exit_code: ExitCode
+    adopted: bool = False
 
 
 def apply(
@@ -75,7 +77,8 @@ def resume(
     """Go on with an interrupted or waiting run (a plan id); without one, with the newest that is not complete.
 
     take_over: the runner on another host is gone for good. moved: the state folder was moved, and is the only one of
-    the run that is left. metrics: a file for the run's Prometheus metrics. Needs Spark.
+    the run that is left; nothing is run of one that is over or closed, unless trusted is given. metrics: a file for the
+    run's Prometheus metrics. Needs Spark.
 
     Raises:
         UsageError: there is no such run, or the metrics file is one of something else.
@@ -87,6 +90,9 @@ def resume(
     folder = choose_run(state, run, unfinished=run is None)
     if moved:
         folder.adopt()
+        result = folder.result_known()[0]
+        if trusted is None and (folder.closed_at() or over(result)):
+            return RunOutcome(folder, result, ExitCode.DONE, adopted=True)
     with measured(metrics, Path(folder.info().plan_file), folder.settings(), show) as numbers:
         if trusted is not None:
             trust(folder, trusted)

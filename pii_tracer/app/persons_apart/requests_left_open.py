@@ -168,7 +168,7 @@ def to_be_closed_before(state: Path, folder: RunFolder) -> list[str]:
 def _plan_of(folder: RunFolder) -> ErasurePlan | None:
     try:
         return folder.approved().plan
-    except UsageError:
+    except (UsageError, ReviewError):
         return None
 
 

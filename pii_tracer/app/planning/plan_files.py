@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -22,26 +22,32 @@ def read_waivers(path: Path) -> dict[str, Waiver]:
     """Waivers by gap id.
 
     Raises:
-        ConfigError: missing, not YAML, or a waiver without who, why or until.
+        ConfigError: missing, not YAML, or a waiver without who, why or until that can be read.
     """
     try:
         data = load_yaml(path, "waivers")
-        return {str(gap): Waiver.model_validate(item) for gap, item in dict(data).items()}
+        read = {str(gap): Waiver.model_validate(item) for gap, item in dict(data).items()}
     except (TypeError, ValueError, ValidationError) as error:
         told = type(error).__name__
         if isinstance(error, ValidationError):  # names of fields alone: what stands in them may be anything
-            told = "fill in or correct " + ", ".join(
-                sorted({_field(str(first["loc"][0])) for first in error.errors() if first["loc"]})
-            )
-        raise ConfigError(
-            f"the waivers file cannot be read: {told}",
-            where=str(path),
-            todo="write it as `gap-id: {who: …, why: …, until: 2026-12-31T00:00:00Z, of: …}`",
-        ) from None
+            told = _to_correct(str(first["loc"][0]) for first in error.errors() if first["loc"])
+        raise _unreadable(path, told) from None
+    if unsaid := [name for waiver in read.values() for name in waiver.unsaid]:
+        raise _unreadable(path, _to_correct(unsaid))
+    return read
 
 
-def _field(name: str) -> str:
-    return f"`{name}`" if name in Waiver.model_fields else "an unknown key"
+def _unreadable(path: Path, told: str) -> ConfigError:
+    return ConfigError(
+        f"the waivers file cannot be read: {told}",
+        where=str(path),
+        todo="write it as `gap-id: {who: …, why: …, until: 2026-12-31T00:00:00Z, of: …}`",
+    )
+
+
+def _to_correct(names: Iterable[str]) -> str:
+    known = {f"`{name}`" if name in Waiver.model_fields else "an unknown key" for name in names}
+    return f"fill in or correct {', '.join(sorted(known))}"
 
 
 def refuse_existing(path: Path | None) -> None:

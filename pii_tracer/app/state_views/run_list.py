@@ -14,7 +14,7 @@ from typing import Any
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.app.state_views.untrusted_files import Broken, Remembered, key_of
 from pii_tracer.common.atomic_files import real_path
-from pii_tracer.model.errors import JournalError, PiiTracerError, UsageError
+from pii_tracer.model.errors import JournalError, PiiTracerError, ReviewError, UsageError
 from pii_tracer.model.plan import Step
 from pii_tracer.run.journal import Kind, Record, parse, read_journal
 from pii_tracer.run.lease import who_runs
@@ -143,8 +143,8 @@ class RunList:
     def _steps(self, folder: RunFolder) -> tuple[Step, ...] | None:
         try:
             return self._plans.get(folder.info_file, lambda: folder.approved().plan.steps)
-        except UsageError:
-            return None  # the file is gone or holds another plan: its steps are not this run's
+        except (UsageError, ReviewError):
+            return None  # the file is gone, holds another plan, or cannot be read: its steps are not known
 
 
 def _lines(steps: tuple[Step, ...] | None, tracks: Mapping[str, StepTrack]) -> tuple[StepLine, ...]:
