@@ -23,7 +23,7 @@ from pii_tracer.lineage.sql.relations import (
     engine_made,
     limited,
 )
-from pii_tracer.lineage.sql.statements import session_users
+from pii_tracer.lineage.sql.statements.user_functions import gives_user
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Scope:
             return self._or_outer(node, parts, found)
         if isinstance(node.parent, exp.Dot) and node.arg_key == "this" and isinstance(node.parent.expression, exp.Func):
             self.findings.namespaces.add(id(node))
-            if session_users.goes_in(node.parent):  # `auth.email()`: its text says so
+            if gives_user(node.parent):  # `auth.email()`: its text says so
                 return Field(parts[-1], (Alt(exp.to_identifier(parts[-1]), ()),))
             return constant(parts[-1])
         if parts[-1].lower() in self.findings.variables and only_decides(node):

@@ -6,20 +6,7 @@ from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import EdgeType
 from pii_tracer.lineage.sql.expressions import children
-
-_USERS = (exp.CurrentUser, exp.SessionUser, exp.CurrentRole)
-_NAMES = frozenset(
-    {
-        "user", "current_user", "session_user", "system_user", "user_name", "suser_name", "suser_sname",
-        "original_login", "currentuser", "initialuser", "initial_user", "authenticateduser", "authenticated_user",
-        "logged_in_user",
-        "effective_user", "username", "current_user_name", "sys_context", "session_context", "context_info",
-        "current_setting", "getpgusername", "auth.email", "auth.jwt", "auth.uid",
-    }
-)  # fmt: skip
-"""By other names, also of what an application says of its user (`current_setting('app.user')`)."""
-_ITEM_OF_APEX = frozenset({"v", "apex_util.get_session_state"})
-"""Functions of Oracle APEX that give the user where they are asked for `APP_USER`."""
+from pii_tracer.lineage.sql.statements.user_functions import gives_user
 
 
 def goes_in(value: exp.Expression) -> bool:
@@ -27,17 +14,7 @@ def goes_in(value: exp.Expression) -> bool:
     waiting = [value]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, _USERS) or _is_called_so(node):
+        if gives_user(node):
             return True
         waiting += [child for child, kind in children(node) if kind.type is EdgeType.DIRECT]
     return False
-
-
-def _is_called_so(node: exp.Expression) -> bool:
-    """Whether an expression calls such a function, by its name alone or with its schema's."""
-    called = node.expression if isinstance(node, exp.Dot) else node
-    if not isinstance(called, exp.Anonymous):
-        return False
-    name = (f"{node.this.name}.{called.name}" if isinstance(node, exp.Dot) else called.name).lower()
-    asked = [item.name.upper() for item in called.expressions]
-    return name in _NAMES or (name in _ITEM_OF_APEX and asked == ["APP_USER"])
