@@ -60,7 +60,7 @@ __all__ = [
 
 _PLACES = {
     "Added": "intake.request_lists",
-    "DuePlan": "intake.due_requests",
+    "DuePlan": "intake.due_requests_plan",
     "PlanVerification": "plan_verification",
     "Readiness": "estate_readiness.new_reading",
     "Recheck": "erased_persons.returned_persons",
@@ -79,7 +79,7 @@ _PLACES = {
     "inventory": "planning.estate_inventory",
     "list_requests": "intake.request_states",
     "plan": "planning.erasure_plan",
-    "plan_due": "intake.due_requests",
+    "plan_due": "intake.due_requests_plan",
     "readiness": "estate_readiness.new_reading",
     "recheck": "erased_persons.returned_persons",
     "resume": "execution.whole_run",

@@ -49,6 +49,11 @@ _NOT_TOLD = re.compile(r"[$*?\[{<]|%\(")
 """What stands in a location for something that its text does not tell: a variable, or any of several folders."""
 
 
+def is_untold(location: str) -> bool:
+    """Whether a location has a variable or a pattern in it, so that its text does not tell a folder."""
+    return _NOT_TOLD.search(location) is not None
+
+
 def is_place(dataset: DatasetId) -> bool:
     """Whether a name is that of files: https://openlineage.io/docs/spec/naming."""
     return dataset.namespace == "file" or dataset.namespace.startswith((*_STORES, "hdfs://"))
@@ -157,7 +162,7 @@ class Identities:
 
     def folder(self, location: str) -> DatasetId | None:
         """The very folder that a location names, also that of a partition; None where the text does not tell it."""
-        told = not _NOT_TOLD.search(location) and (location.startswith("/") or _URI.match(location))
+        told = not is_untold(location) and (location.startswith("/") or _URI.match(location))
         return self._spelled(*_parted(location)) if told else None
 
     def without_partitions(self, path: str) -> str:

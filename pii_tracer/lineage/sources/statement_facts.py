@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from pii_tracer.lineage.dataset_names import VIEW, plain_name, shorter_names
+from pii_tracer.lineage.dataset_names import VIEW, is_untold, plain_name, shorter_names
 from pii_tracer.lineage.graph.edges import RENAME, Subtype
 from pii_tracer.lineage.sources.evidence import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
@@ -78,10 +78,23 @@ def parsed(text: str, names: Names, dialect: str, proof: Proof, ledger: Ledger) 
 
 
 def locations(told: Iterable[Told], ledger: Ledger) -> None:
-    """`CREATE TABLE … LOCATION` names a path, in every file."""
+    """`CREATE TABLE … LOCATION` names a path, in every file.
+
+    Of several tables whose paths the text does not tell, or that are at different partitions of one folder, nothing is
+    learned: they would be one dataset.
+    """
+    known = ledger.identities
+    placed = defaultdict[DatasetId, dict[str, set[str]]](dict)
     for one in told:
-        if one.made.location and one.made.output and one.made.effect is not Effect.TEMPORARY:
-            ledger.identities.learn(one.made.output, ledger.identities.of_path(one.made.location))
+        place, name = one.made.location, one.made.output
+        if place and name and one.made.effect is not Effect.TEMPORARY:
+            placed[known.of_path(place)].setdefault(name, set()).add(str(known.folder(place) or place))
+    for dataset, names in placed.items():
+        places = set[str]().union(*names.values())
+        same = len(places) == 1 or str(dataset) in places  # else each is at a partition of its own
+        if len(names) == 1 or (same and not any(map(is_untold, places))):
+            for name in names:
+                known.learn(name, dataset)
 
 
 def tables(told: Iterable[Told], ledger: Ledger) -> None:

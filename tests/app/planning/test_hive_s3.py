@@ -289,7 +289,7 @@ def test_a_first_estate_file_from_the_metastore_alone(
     assert run(["init", str(base), "--discover", hive.uri, "--region", REGION]) == ExitCode.DONE
     made = yaml.safe_load((base / "pii-tracer.yaml").read_text())
     assert made["roots"] == [f"s3://{shop.bucket}", f"s3://{other}"]
-    assert f"lie there: s3://{shop.bucket}, s3://{other}\n" in capsys.readouterr().out
+    assert f"are there: s3://{shop.bucket}, s3://{other}\n" in capsys.readouterr().out
     assert made["s3"] == {"region": REGION, "endpoint_url": shop.store.endpoint_url}
     declared = [table["location"] for table in made["catalogs"]["spark_catalog"]["tables"]]
     assert declared == [f"s3://{shop.bucket}/left/dropped"]

@@ -94,7 +94,7 @@ def test_a_key_of_a_type_that_no_step_compares_is_blocked(kind: str, hive: Hive,
     plan = planned(hive, tmp_path, PEOPLE, VISITS | {"uid": kind})
     (copy,) = (copy for copy in plan["copies"] if copy["table"] == "prod.visits")
     assert copy["strategy"] == "blocked"
-    assert f"of type {kind}" in copy["reason"] + "".join(gap["reason"] for gap in plan["gaps"])
+    assert f"of its type {kind}" in copy["reason"] + "".join(gap["reason"] for gap in plan["gaps"])
 
 
 @pytest.mark.parametrize("name", ["skip.header.line.count", "skip.footer.line.count"])
