@@ -137,7 +137,7 @@ def test_h6_a_record_key_that_others_have_too(spark: SparkSession, spark_estate:
 
     steps = make(spark, spark_estate, "h6_shared", **INSERT)
     spark.sql(f"INSERT INTO {steps.table} {both}")
-    with pytest.raises(RunError, match="1 record key of the person is in other people's rows"):
+    with pytest.raises(RunError, match="1 record key of the person is also in other people's rows"):
         steps.once(*DELETE[:1])
     with pytest.raises(EstateError, match="1 record key of the person is in other people's rows"):
         planned_alone(steps, spark_estate)
