@@ -79,4 +79,4 @@ def test_what_its_reader_cannot_read_is_left_alone(house: House, lake: Lake) -> 
 def test_another_tables_folder_around_it(house: House, lake: Lake) -> None:
     outer = moved(house, lake, "trips")
     moved(house, lake, "rides", key="wh/trips/rides")
-    assert "lies inside its folder" in house.why(outer)
+    assert "is inside its folder" in house.why(outer)
