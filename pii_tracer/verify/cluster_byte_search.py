@@ -50,6 +50,7 @@ THING_BYTES = 64 * 1024
 """Opening a thing takes as long as searching so many bytes."""
 
 _NONCE = 12
+_OTHER_VERSION = "a Spark executor runs a different version of pii-tracer"
 
 
 def searchers_of(settings: Spark, spark: Callable[[], SparkSession], warn: Callable[[str], None]) -> Searchers:
@@ -169,7 +170,7 @@ def _prepared(secret: bytes, common: bytes) -> tuple[Look[Any], Patterns]:
     code, key_sets, columns, look = _opened(secret, common)
     if code != scanner_version():
         raise ScanError(
-            "a Spark executor runs a different version of pii-tracer",
+            _OTHER_VERSION,
             todo="install the same version for Spark's Python on every machine",
         )
     patterns = Patterns(key_sets)
@@ -199,7 +200,7 @@ def _opened(secret: bytes, sealed: bytes) -> Any:
 def _reason(error: Exception) -> str:
     """Why executors cannot, without anything that a value could stand in."""
     told = str(error)
-    if "another version of pii-tracer" in told or "No module named" in told:
+    if _OTHER_VERSION in told or "No module named" in told:
         return "their Python lacks this version of pii-tracer, or one of its packages"
     if "PYTHON_VERSION_MISMATCH" in told:
         return "their Python version differs from this one"

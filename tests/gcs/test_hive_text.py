@@ -88,5 +88,5 @@ def test_text_inside_a_larger_place_is_never_read_by_its_first_line(gcs: Gcs, st
     with glue_door(store.endpoint_url) as uri:
         plan = shop.plan(catalogs=told(store, uri, "lake/day=1"))[1]
     (gap,) = [gap for gap in plan["gaps"] if gap["kind"] == "object_place"]
-    assert "prod.members lies there" in gap["reason"]
+    assert "prod.members is in this place" in gap["reason"]
     assert [step for step in plan["steps"] if step["executor"] == "objects"] == []
