@@ -162,20 +162,24 @@ def _walked(root: Path) -> tuple[list[File], list[File]]:
 def file_digest(path: Path) -> tuple[str, int]:
     """SHA-256 (hex) and size of a file. Raises `OSError`."""
     digest, size = hashlib.sha256(), 0
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-            size += len(block)
+    for block in _blocks(path):
+        digest.update(block)
+        size += len(block)
     return digest.hexdigest(), size
 
 
 def _blake3_of(path: Path) -> str:
     """BLAKE3 (hex) of a file, which takes a third of the processor time of its SHA-256. Raises `OSError`."""
     digest = blake3()
+    for block in _blocks(path):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as stream:
         while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+            yield block
 
 
 def scan_file(

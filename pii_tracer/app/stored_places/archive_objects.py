@@ -80,7 +80,6 @@ class ArchiveObjects:
         Also those that the plan's steps name and that are still there, though the store does not list them.
         """
         from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes
-        from pii_tracer.lake.stores.s3.version_evidence import hidden_versions
 
         others = {tuple(place) for place in copy.facts.get("of_others", ())}
         unlisted = named_versions(self.plan.steps, copy)
@@ -88,7 +87,7 @@ class ArchiveObjects:
             unlisted.discard((version.key, version.version_id))
             if looks_at(copy, self.plan.copies, latest=version.latest):
                 yield version
-        yield from hidden_versions(*self._place(copy)[:2], self.now(), sorted(unlisted))
+        yield from self.named(copy, unlisted)
 
     def bucket(self, copy: Copy) -> AbstractContextManager[None]:
         """What the store refuses, as our own error."""

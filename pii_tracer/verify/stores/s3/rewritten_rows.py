@@ -50,7 +50,7 @@ class _Counted:
 class RewrittenRows:
     """Counts rows of one copy. planned: as `rewritten`; written: SHA-256 (hex) of the objects that this run wrote.
 
-    latest: by key, the version that a listing shows as the current one, of those that this run wrote or counted.
+    latest: by key, the version that a listing shows as the current one, of keys that this run wrote.
     """
 
     copy: Copy
