@@ -20,6 +20,9 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.register_profile("many", settings.get_profile("patient"), max_examples=100)
 settings.load_profile("few" if os.environ.get("CI") else "patient")
 
+# a failed assertion of a kit shows its values, as one of a test does
+pytest.register_assert_rewrite("tests.kits")
+
 _NIGHTLY = tuple(NIGHTLY)
 BEGUN_FIRST = (
     "tests/hdfs/test_failover.py",

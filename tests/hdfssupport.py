@@ -103,8 +103,9 @@ class Hdfs:
 
 @pytest.fixture(scope="session")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    """One cluster for all tests of a process."""
+    """One cluster for all tests of a process. Somebody's trash has a file, as that of other tests may have."""
     with running(tmp_path_factory.mktemp("hdfs")) as cluster:
+        cluster.put("/user/someone/.Trash/Current/old.csv", b"mail\nsomeone.old@mail.example\n")
         yield cluster
 
 
