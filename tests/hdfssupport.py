@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -66,6 +67,14 @@ class Hdfs:
     def put(self, path: str, data: bytes) -> None:
         """A new file."""
         self.client().create(path, data)
+
+    def put_unchecked(self, path: str, file: Path) -> None:
+        """A file of this machine, without checksums, as Delta writes its log."""
+        with TemporaryDirectory() as settings:  # the shell insists on such a file
+            (Path(settings) / "core-site.xml").write_text("<configuration/>")
+            shell = java(f"{settings}:{hadoop_jars()}/*", "128m")
+            put = ["org.apache.hadoop.fs.FsShell", "-Ddfs.checksum.type=NULL", "-put", "-f", str(file), self.uri + path]
+            subprocess.run([*shell, *put], check=True, capture_output=True)
 
     def ask(self, path: str, operation: str, method: str = "PUT", **query: str) -> dict[str, object]:
         """One operation of the NameNode's, its answer as JSON."""

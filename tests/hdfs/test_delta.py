@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.locations import hdfs_location
@@ -62,6 +63,18 @@ def test_a_table_is_planned_as_one_of_this_machine_and_snapshots_go_after_it(sho
     last = next(step for step in plan["steps"] if step["action"] == "hdfs_delete_snapshot")
     assert steps[-1]["id"] in last["depends_on"]
     assert [item["dataset"]["name"] for item in plan["examined"]] == [f"{shop.root}/clean"]
+
+
+def test_a_log_without_checksums_that_has_the_person_blocks_nothing(shop: Shop) -> None:
+    """The person is alone in the version, so that its statistics are the person's values."""
+    path = delta(shop, "found", OTHERS, [PERSON])
+    log = f"_delta_log/{1:020}.json"
+    shop.hdfs.put_unchecked(f"{path}/{log}", shop.base / "made" / "found" / log)
+    with pytest.raises(StoreError, match="NullPointerException"):
+        shop.hdfs.client().checksum(f"{path}/{log}")
+    code, plan = shop.plan()
+    assert (code, [gap["id"] for gap in plan["gaps"]]) == (0, [REFILLS])
+    assert [step["action"] for step in steps_of(plan, "found")] == [*STATEMENTS, "verify_copy"]
 
 
 def test_a_table_is_the_source_of_the_persons(shop: Shop) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from executors.executor_parts import NotingPart
 from pii_tracer.lake.stores.base import Absent
+from pii_tracer.lake.stores.hdfs.hdfs_path import file_checksum
 from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, client_at
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.errors import RunError
@@ -95,7 +96,7 @@ def refuse_another(client: WebHdfs, file: FileRef, found: Status, marks: MarkKey
 
 
 def _has_checksum(client: WebHdfs, file: FileRef, marks: MarkKey) -> bool:
-    return marks.of_content(file.path, client.checksum(file.path)) == file.checksum
+    return marks.of_content(file.path, file_checksum(client, file.path)) == file.checksum
 
 
 def named(location: str, treated: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:

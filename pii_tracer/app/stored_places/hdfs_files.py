@@ -12,7 +12,7 @@ from pii_tracer.app.stored_places.row_counts import RowCounts
 from pii_tracer.common.parallel_map import several
 from pii_tracer.common.unnamed_file import in_unnamed_file
 from pii_tracer.lake.stores.base import StoreError
-from pii_tracer.lake.stores.hdfs.hdfs_path import pieces
+from pii_tracer.lake.stores.hdfs.hdfs_path import file_checksum, pieces
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from pii_tracer.lake.stores.object_places.version_types import VersionState
@@ -92,12 +92,12 @@ def identity_of(client: WebHdfs, file: HdfsFile) -> str | None:
 
 
 def checksum_of(client: WebHdfs, thing: HeldFile) -> str:
-    """HDFS's checksum of a file that was searched.
+    """The checksum of a file that was searched, as of `file_checksum`.
 
     Raises:
         EstateError: as `fetch`; it may be the checksum of other bytes than those that were searched.
     """
-    checksum = client.checksum(thing.key)
+    checksum = file_checksum(client, thing.key)
     _raise_if_other(client, thing.file)
     if thing.identity is not None and identity_of(client, thing.file) != thing.identity:
         raise EstateError(_OTHER)

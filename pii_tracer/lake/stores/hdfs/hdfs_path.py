@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, joined
 from pii_tracer.lake.stores.remote_file import RemoteFile
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
 
 _CHUNK = 16 * 1024 * 1024
+_NO_CHECKSUM = "NullPointerException"
 
 
 @dataclass(frozen=True, order=True)
@@ -160,3 +162,19 @@ def hash_of(client: WebHdfs, path: str, size: int) -> str:
 def whole(client: WebHdfs, path: str, size: int) -> bytes:
     """So many bytes of a file from its beginning, as far as it has them."""
     return b"".join(pieces(client, path, size))
+
+
+def file_checksum(client: WebHdfs, path: str) -> str:
+    """What tells a file's bytes: HDFS's own checksum, or the SHA-256 of all bytes of a file that was written without one.
+
+    Delta's `HDFSLogStore` writes commits with checksums disabled; HDFS then answers with a NullPointerException.
+
+    Raises:
+        EstateError: the file is gone, or cannot be read.
+    """
+    try:
+        return client.checksum(path)
+    except StoreError as error:
+        if error.code != _NO_CHECKSUM:
+            raise
+    return f"SHA-256:{hash_of(client, path, client.status(path).size)}"
