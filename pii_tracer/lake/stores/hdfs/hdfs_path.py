@@ -165,7 +165,7 @@ def whole(client: WebHdfs, path: str, size: int) -> bytes:
 
 
 def file_checksum(client: WebHdfs, path: str) -> str:
-    """What tells a file's bytes: HDFS's own checksum, or the SHA-256 of all bytes of a file that was written without one.
+    """What identifies a file's bytes: HDFS's own checksum, or the SHA-256 of a file that was written without checksums.
 
     Delta's `HDFSLogStore` writes commits with checksums disabled; HDFS then answers with a NullPointerException.
 
