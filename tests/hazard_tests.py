@@ -79,8 +79,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "I5": ("tests/executors/formats/iceberg/test_iceberg_variants.py::test_equality_deletes_of_another_engine",),
     "I6": ("tests/executors/formats/iceberg/test_hazards_alone_iceberg.py::test_i6_files_that_no_snapshot_names",),
     "I7": (
-        "tests/executors/test_shared_files.py::test_two_tables_and_one_set_of_files",
-        "tests/executors/test_shared_files.py::test_a_sweep_spares_what_the_other_table_still_reads",
+        "tests/executors/test_files_read_by_others.py::test_two_tables_and_one_set_of_files",
+        "tests/executors/test_files_read_by_others.py::test_a_sweep_spares_what_the_other_table_still_reads",
     ),
     "I8": (
         "tests/executors/formats/iceberg/test_iceberg_variants.py::test_a_compaction_that_forgets_deletes_brings_the_person_back",

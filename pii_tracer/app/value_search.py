@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from pii_tracer.app.progress import SILENT, Shows
-from pii_tracer.app.s3_tables_now import look_at
+from pii_tracer.app.s3_reading import look_at
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
 from pii_tracer.app.stored_places import object_reading as stored_places

@@ -155,7 +155,7 @@ class EstatePaths:
 
     def hdfs_reader(self, location: str) -> tuple[str, dict[str, str]]:
         """How delta-rs writes a place in HDFS, and how it reaches it."""
-        from pii_tracer.lake.stores.hdfs.nameservices import reader_address, reader_settings
+        from pii_tracer.lake.stores.hdfs.nameservice_settings import reader_address, reader_settings
 
         return reader_address(self._estate, hdfs_location(location)), reader_settings(self._estate)
 

@@ -37,7 +37,7 @@ from pii_tracer.verify.waived_files import NOTHING_WAIVED, WaivedFiles
 
 
 class ObjectVersionBytes(Protocol):
-    """One version of one object, as far as its bytes can be had (`stores.s3.version_evidence.VersionBytes`)."""
+    """One version of one object, as far as its bytes can be had (`stores.s3.version_readability.VersionBytes`)."""
 
     @property
     def key(self) -> str:

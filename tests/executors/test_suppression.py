@@ -14,7 +14,7 @@ from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.keys_as_text import joined
 from pii_tracer.model.plan import Step
 from pii_tracer.review.sealed_person_values import KEY_BYTES, EstateKey, KeyRing
 from pii_tracer.run.executor_protocol import Progress

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, PaginationError
 
-from pii_tracer.app.s3_tables_now import look_at
+from pii_tracer.app.s3_reading import look_at
 from pii_tracer.app.unplanned_places import declared_since
 from pii_tracer.app.verification import Verification
 from pii_tracer.lake.formats.delta.vocabulary import DELTA

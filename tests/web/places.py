@@ -12,8 +12,8 @@ from pii_tracer.app.estate_readiness import trend_file
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import EdgeType, Evidence, LineageGap, Subtype
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.graph_file import save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column

@@ -322,7 +322,7 @@ def _baseline(
         kept = Baselines.model_validate_json(folder.baseline.read_bytes())
     else:
         from executors.engine.rebuild_check import refuse_losses
-        from executors.engine.spark_plan_check import refuse_unfit
+        from executors.engine.spark_capability_check import refuse_unfit
         from executors.stores.hdfs.spark_rights import refuse_unknown_nameservices, refuse_without_ticket
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):

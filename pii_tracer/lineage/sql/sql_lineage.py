@@ -14,8 +14,8 @@ from sqlglot.errors import SqlglotError
 from pii_tracer.lineage.sql import writes
 from pii_tracer.lineage.sql.accounting.administration import administration, kind_of
 from pii_tracer.lineage.sql.accounting.called_routines import called_for_effect
-from pii_tracer.lineage.sql.accounting.client_settings import filled_in, read_otherwise
 from pii_tracer.lineage.sql.accounting.harmless_statements import without_data
+from pii_tracer.lineage.sql.accounting.meaning_changing_settings import filled_in, read_otherwise
 from pii_tracer.lineage.sql.accounting.unfollowed_moves import reason_of
 from pii_tracer.lineage.sql.clone_call_alter import altered, called, cloned, moved, tended
 from pii_tracer.lineage.sql.intermediate_tables import Before, Intermediate, after, replaces_partitions

@@ -16,9 +16,9 @@ import pytest
 from pyiceberg.table import Table
 
 from executors.catalogs.nessie import executor as nessie_executor
-from executors.catalogs.nessie import references as nessie_refs
+from executors.catalogs.nessie import live_references as nessie_refs
 from executors.catalogs.nessie.executor import NessieExecutor
-from executors.catalogs.nessie.references import (
+from executors.catalogs.nessie.live_references import (
     client_of,
     drop_work,
     heads,
