@@ -2,7 +2,8 @@
 
 A search reads an object's frame, and the hollow bytes of every chunk that may hold one of the values
 (`objects_read_before`). All that is read has to have the digests that are written down, so that it is what was read
-before, whatever the store does; else the object is read whole. Of the bytes that are not read the store says that they are the same (ADR 26 and 29).
+before, whatever the store does; else the object is read whole. Of the bytes that are not read the store says that they
+are the same (ADR 26 and 29).
 """
 
 from __future__ import annotations
