@@ -25,7 +25,7 @@ _ENGINE = "what the engine does by itself; the steps against it are those of the
 SLOW: dict[str, str] = {
     # further paths, and plans of whole estates
     "tests/sample_lineage/test_plan.py::": "plans of small estates in tests/app/planning; tests/e2e/test_recall.py",
-    "tests/e2e/test_meanwhile.py::": "what came since: tests/app/test_found_since.py, tests/gcs/test_whole_path.py",
+    "tests/e2e/test_meanwhile.py::": "what came since: tests/app/test_later_findings.py, tests/gcs/test_whole_path.py",
     "tests/e2e/test_second_estate.py::": "the paths in STAYS, by format",
     "tests/e2e/test_submitted.py::": "jars of sessions: tests/executors/engine/test_profiles.py",
     "tests/e2e/persons/test_holds_and_parts.py::": "tests/planners/holds, tests/planners/test_partial.py",

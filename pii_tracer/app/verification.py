@@ -30,7 +30,7 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.errors import EstateError, ScanError
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.locations import S3Location, in_place, is_hdfs
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.careful_reading import Readings
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.duplicate_folders import with_originals
 from pii_tracer.lake.formats.plain_files.data_file import DataFile, data_file, text_file
 from pii_tracer.lake.formats.plain_files.table_state import folder_state
 from pii_tracer.lake.formats.registry import metadata_folders
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
-from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import Found, gap, in_order
 from pii_tracer.lake.stores.hdfs.discovery import discover_hdfs
 from pii_tracer.lake.stores.object_places.discovery import discover_object_places

@@ -17,7 +17,7 @@ from blake3 import blake3
 
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.hive_text.layout import FileText
-from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS, TextPlaces
 from pii_tracer.scan.decode.dispatch import search
 from pii_tracer.scan.false_cell_hits import WINDOW
 from pii_tracer.scan.false_min_max_hits import without_explained

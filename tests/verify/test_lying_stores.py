@@ -25,7 +25,7 @@ from pii_tracer.model.datasets import (
     KeySet,
     Strategy,
 )
-from pii_tracer.model.hive_text.text_places import NO_TEXTS
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, ErasurePlan, Examined, Gap
 from pii_tracer.model.waivers import Waiver

@@ -21,7 +21,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Gap, digest_of
 from pii_tracer.readiness.estate_snapshot import Coverage, EstateState, TableFacts
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
-from pii_tracer.readiness.reading import Given, assess
+from pii_tracer.readiness.readiness_reading import Given, assess
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Journal, Kind
 from tests.lineage.graphs import NASTY, ds, edge

@@ -34,7 +34,7 @@ from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 if TYPE_CHECKING:
     from pii_tracer.app.verification import Verification
     from pii_tracer.lake.inventory import Inventory, InventoryGap, RemotePlace
-    from pii_tracer.model.hive_text.text_places import TextPlaces
+    from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 
 
 def _silent(told: str) -> None:

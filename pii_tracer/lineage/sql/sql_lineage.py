@@ -27,8 +27,8 @@ from pii_tracer.lineage.sql.statement_audit import audit
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage, through_view
 from pii_tracer.lineage.sql.statements import file_statements
 from pii_tracer.lineage.sql.statements.create_statements import created, learn_variables
+from pii_tracer.lineage.sql.statements.maintained_tables import takes_in_alone
 from pii_tracer.lineage.sql.statements.merge_statements import merged
-from pii_tracer.lineage.sql.statements.tended_tables import takes_in_alone
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
 from pii_tracer.lineage.sql.text.current_database import current_database

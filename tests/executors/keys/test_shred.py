@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from executors.context import ExecutionContext
-from executors.keys.envelope.key_destruction import ShredExecutor
+from executors.keys.envelope.key_destruction_check import ShredExecutor
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.model.actions import Action

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from pii_tracer.lineage.graph.edges import RENAME, Subtype
-from pii_tracer.lineage.sources.dataset_facets import Change
+from pii_tracer.lineage.sources.dataset_descriptions import Change
 from pii_tracer.lineage.sources.evidence_merging import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events
