@@ -1,8 +1,8 @@
 """Tables of the AWS Glue Data Catalog: Iceberg, Delta, Hudi and plain files, with their partitions.
 
 https://docs.aws.amazon.com/glue/latest/webapi/API_Table.html. A table is a Hive metastore's in other words, and is told
-by the same marks (`hive.table_kind_detection`). Iceberg: https://iceberg.apache.org/docs/latest/aws/#glue-catalog; Delta:
-https://docs.aws.amazon.com/athena/latest/ug/delta-lake-tables.html; Hudi:
+by the same marks (`hive.table_kind_detection`). Iceberg: https://iceberg.apache.org/docs/latest/aws/#glue-catalog;
+Delta: https://docs.aws.amazon.com/athena/latest/ug/delta-lake-tables.html; Hudi:
 https://hudi.apache.org/docs/syncing_aws_glue_data_catalog/. One that is not known, or whose files are no plain ones, is
 a gap, and its files are never read as a plain table's.
 """
