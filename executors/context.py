@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from executors.engine.spark_session import open_session
-from executors.value_search import Finder, Finds, finds_nothing
+from executors.value_search_protocol import Finder, Finds, finds_nothing
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.datasets import KeySet

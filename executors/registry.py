@@ -24,7 +24,7 @@ def build(ctx: ExecutionContext) -> dict[str, Executor]:
     found: list[Executor] = [KeysExecutor(ctx), *_of_formats(ctx)]
     found += (OnEngine(made) for catalog in spark_catalogs(ctx.estate) for made in catalog.executors(ctx))
     if ctx.estate.keys:
-        from executors.keys.envelope.key_destruction import ShredExecutor
+        from executors.keys.envelope.key_destruction_check import ShredExecutor
 
         found.append(ShredExecutor(ctx))
     if any(table.kms_key_column for table in ctx.estate.keys):

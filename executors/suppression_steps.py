@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from executors.context import Keys
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.key_columns import has_several_columns
+from pii_tracer.model.keys_as_text import has_several_columns
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.review.sealed_person_values import EstateKey
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress

@@ -33,15 +33,15 @@ from pii_tracer.model.planned_requests import PlannedRequest
 from pii_tracer.model.waivers import MarkKey, Waiver
 from planners.chosen_copies_plan import choose
 from planners.content_digests import keyed
+from planners.copies.archives_and_branches import left_out, spare_references
 from planners.copies.backups import with_backups
 from planners.copies.classification import Recognised, recognise
-from planners.copies.dependent_objects import left_out, spare_references
 from planners.copies.partition_values import known_partitions
 from planners.copies.persons_known_by_key_only import are_shown, known_by_key_only
 from planners.copies.rebuild_candidates import unproved
 from planners.gaps.accepted_gaps import accepted
+from planners.gaps.files_left_behind import beyond_engine
 from planners.gaps.keys_of_several_columns import not_compared, searched_in_rows
-from planners.gaps.left_behind import beyond_engine
 from planners.gaps.owner_tasks import with_tasks
 from planners.gaps.persons_of_gaps import seen_persons
 from planners.gaps.recomputed_copies import by_owners, recomputed

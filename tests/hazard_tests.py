@@ -9,12 +9,12 @@ catalogue and to the tests that there are.
 from __future__ import annotations
 
 SHOWN: dict[str, tuple[str, ...]] = {
-    "D18": ("tests/app/planning_gaps/test_left_behind.py::test_what_every_checkpoint_of_a_delta_table_repeats",),
+    "D18": ("tests/app/planning_gaps/test_files_left_behind.py::test_what_every_checkpoint_of_a_delta_table_repeats",),
     "D19": (
-        "tests/app/planning_gaps/test_left_behind.py::test_files_of_a_delta_log",
-        "tests/app/planning_gaps/test_left_behind.py::test_leftovers_of_a_running_writer_stay_for_a_day",
+        "tests/app/planning_gaps/test_files_left_behind.py::test_files_of_a_delta_log",
+        "tests/app/planning_gaps/test_files_left_behind.py::test_leftovers_of_a_running_writer_stay_for_a_day",
     ),
-    "D20": ("tests/app/planning_gaps/test_left_behind.py::test_a_stale_dictionary_entry_in_a_table",),
+    "D20": ("tests/app/planning_gaps/test_files_left_behind.py::test_a_stale_dictionary_entry_in_a_table",),
     "D21": (
         "tests/planners/planted_metadata/test_planted_delta.py::test_places_that_were_passed_over",
         "tests/planners/planted_metadata/test_planted_iceberg.py::test_places_that_were_passed_over",
@@ -24,8 +24,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "tests/planners/planted_metadata/test_planted_iceberg.py::test_places_that_were_passed_over",
     ),
     "F3d": ("tests/planners/planted_metadata/test_planted_files.py::test_places_that_were_passed_over",),
-    "H10": ("tests/app/planning_gaps/test_left_behind.py::test_what_no_procedure_of_hudi_takes_away",),
-    "F3c": ("tests/app/planning_gaps/test_left_behind.py::test_hidden_files_of_a_bare_folder",),
+    "H10": ("tests/app/planning_gaps/test_files_left_behind.py::test_what_no_procedure_of_hudi_takes_away",),
+    "F3c": ("tests/app/planning_gaps/test_files_left_behind.py::test_hidden_files_of_a_bare_folder",),
     "D1": ("tests/executors/test_hazards_alone.py::test_d1_and_d7_files_that_a_delete_took_out_and_its_change_data",),
     "D2": (
         "tests/executors/test_hazards_alone.py::test_d2_d5_d6_and_d10_a_literal_vectors_wide_bounds_and_hidden_files",
@@ -79,8 +79,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "I5": ("tests/executors/formats/iceberg/test_iceberg_variants.py::test_equality_deletes_of_another_engine",),
     "I6": ("tests/executors/formats/iceberg/test_hazards_alone_iceberg.py::test_i6_files_that_no_snapshot_names",),
     "I7": (
-        "tests/executors/test_shared_files.py::test_two_tables_and_one_set_of_files",
-        "tests/executors/test_shared_files.py::test_a_sweep_spares_what_the_other_table_still_reads",
+        "tests/executors/test_files_read_by_others.py::test_two_tables_and_one_set_of_files",
+        "tests/executors/test_files_read_by_others.py::test_a_sweep_spares_what_the_other_table_still_reads",
     ),
     "I8": (
         "tests/executors/formats/iceberg/test_iceberg_variants.py::test_a_compaction_that_forgets_deletes_brings_the_person_back",

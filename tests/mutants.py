@@ -54,7 +54,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "planners/copies/test_others.py",
         "planners/copies/test_elements.py",
     ),
-    "planners/copies/row_key_columns.py": ("planners/copies/test_row_key_columns.py",),
+    "planners/copies/row_number_columns.py": ("planners/copies/test_row_number_columns.py",),
     "planners/gaps/unexplained_rows.py": ("planners/copies/test_iceberg_parts.py", "planners/gaps"),
     "planners/gaps/remaining_values.py": ("planners/gaps", "planners/copies/test_former_rows.py"),
     "planners/schedule/step_dates.py": ("planners/schedule", "planners/stores"),

@@ -23,7 +23,7 @@ from botocore.awsrequest import AWSResponse
 from urllib3 import HTTPResponse
 
 from executors.stores.s3.executor import S3Executor
-from executors.value_search import Finds
+from executors.value_search_protocol import Finds
 from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.s3.archive_versions import S3Client, s3_settings

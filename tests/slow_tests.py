@@ -25,7 +25,7 @@ _ENGINE = "what the engine does by itself; the steps against it are those of the
 SLOW: dict[str, str] = {
     # further paths, and plans of whole estates
     "tests/sample_lineage/test_plan.py::": "plans of small estates in tests/app/planning; tests/e2e/test_recall.py",
-    "tests/e2e/test_meanwhile.py::": "what came since: tests/app/test_found_since.py, tests/gcs/test_whole_path.py",
+    "tests/e2e/test_meanwhile.py::": "what came since: tests/app/test_later_findings.py, tests/gcs/test_whole_path.py",
     "tests/e2e/test_second_estate.py::": "the paths in STAYS, by format",
     "tests/e2e/test_submitted.py::": "jars of sessions: tests/executors/engine/test_profiles.py",
     "tests/e2e/persons/test_holds_and_parts.py::": "tests/planners/holds, tests/planners/test_partial.py",
@@ -41,8 +41,8 @@ SLOW: dict[str, str] = {
     f"{_HUDI}": "the path of Hudi in STAYS; tests/lake/formats/test_formats.py",
     "tests/executors/test_readers.py::": _ENGINE,
     "tests/executors/test_concurrency.py::": "the write of others in STAYS",
-    "tests/executors/test_shared_files.py::test_two_tables": "the other sharers beside it; tests/planners/copies/test_sharing.py",
-    "tests/executors/test_shared_files.py::test_a_bare_folder": "the other sharers beside it; tests/planners/copies/test_sharing.py",
+    "tests/executors/test_files_read_by_others.py::test_two_tables": "the other sharers beside it; tests/planners/copies/test_sharing.py",
+    "tests/executors/test_files_read_by_others.py::test_a_bare_folder": "the other sharers beside it; tests/planners/copies/test_sharing.py",
     "tests/executors/test_corrupt_tables.py::": "the same for Iceberg, in STAYS",
     "tests/executors/test_dying.py::": "the dying engine in STAYS",
     "tests/executors/sweep/test_sweep": "the sweeps in STAYS; tests/gcs/test_swept_files.py",

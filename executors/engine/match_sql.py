@@ -17,7 +17,7 @@ from pii_tracer.model.datasets import (
     MatchTerm,
 )
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.key_columns import joined_sql
+from pii_tracer.model.keys_as_text import joined_sql
 from pii_tracer.model.number_keys import EXACT
 from pii_tracer.model.plan import Copy
 

@@ -11,8 +11,8 @@ from sqlglot.errors import SqlglotError
 
 from executors.context import ExecutionContext
 from executors.engine.comparable_rows import comparable
-from executors.engine.known_tables import left_out
 from executors.engine.sql_names import quote
+from executors.engine.table_registration import left_out
 from executors.formats.registry import spark_supports
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.registry import format_of

@@ -11,7 +11,7 @@ from executors.engine.version_profiles import Profile, merged, profile_of
 from executors.formats.registry import spark_supports
 from executors.stores.spark_connectors import connectors
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.stores.hdfs.nameservices import spark_settings
+from pii_tracer.lake.stores.hdfs.nameservice_settings import spark_settings
 
 _EVERY_FILE = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
 """Whatever else is configured: a statement that reads a broken file as far as it can writes just that again, and who

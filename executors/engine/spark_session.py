@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from executors.engine.java_and_spark_paths import java_home
-from executors.engine.known_tables import register_tables
 from executors.engine.scratch_settings import scratch_conf, started_in_scratch
 from executors.engine.session_settings import (
     catalog_packages,
@@ -28,6 +27,7 @@ from executors.engine.session_settings import (
 )
 from executors.engine.spark_connect import EXTENSIONS, REDACTION, open_remote
 from executors.engine.spark_submit import is_submitted, refuse_without_jars
+from executors.engine.table_registration import register_tables
 from executors.engine.version_profiles import Profile, installed_profile, profile_of
 from executors.stores.spark_connectors import connectors
 from pii_tracer.common.scratch_folders import system_temporary

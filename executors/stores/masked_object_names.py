@@ -6,7 +6,7 @@ from collections.abc import Callable
 from urllib.parse import unquote
 
 from executors.stores.s3.step_base import S3Context
-from executors.value_search import Finder
+from executors.value_search_protocol import Finder
 from pii_tracer.model.datasets import MatchTerm
 from pii_tracer.model.plan import Copy
 from pii_tracer.run.masked_place_names import without_partition_values

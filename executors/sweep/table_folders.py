@@ -10,7 +10,7 @@ from executors.engine import local_files
 from executors.stores.hdfs.swept_files import HdfsFiles
 from executors.stores.object_places.swept_files import ObjectFiles
 from executors.stores.s3.swept_files import S3Files
-from executors.sweep.listed_files import Listed, StoredFiles
+from executors.sweep.store_folder_sweep import Listed, StoredFiles
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.stores.any_place import AnyPlace, RemotePath, folder_at

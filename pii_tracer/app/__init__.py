@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pii_tracer.app.review.plan_approval import approve
     from pii_tracer.app.review.plan_check import check
     from pii_tracer.app.settings import Settings
-    from pii_tracer.readiness.reading import Readiness
+    from pii_tracer.readiness.readiness_reading import Readiness
 
 __all__ = [
     "Added",

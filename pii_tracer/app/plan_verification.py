@@ -13,8 +13,8 @@ from typing import Any
 from pii_tracer.app.execution.run_folder import choose_run, folder_of
 from pii_tracer.app.execution.run_verification import noted_of
 from pii_tracer.app.execution.verify_step import numbers_of
-from pii_tracer.app.persons_apart.found_file import FILE
-from pii_tracer.app.persons_apart.found_since import FoundSince, found_by, overtaken, unknown
+from pii_tracer.app.persons_apart.later_findings import FoundSince, found_by, overtaken, unknown
+from pii_tracer.app.persons_apart.later_findings_file import FILE
 from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.progress import SILENT, Shows, with_facts
 from pii_tracer.app.scan_ledger_file import ledger_of

@@ -13,8 +13,8 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.lake.inventory import Inventory, TopicState
 from pii_tracer.lake.streams.kafka.record_scan import scan_topic
-from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
 from pii_tracer.lake.streams.kafka.records import KEY, VALUE, Record, RecordMatcher, Undecodable
+from pii_tracer.lake.streams.kafka.schema_lookup import ClusterSchemas
 from pii_tracer.lake.streams.kafka.topic_reading import admin_client, client_settings, read_topic
 from pii_tracer.lake.streams.kafka.topics import (
     groups_behind,

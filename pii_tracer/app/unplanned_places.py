@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable, PlacesOfPartitions, by_names, left_of, place_of
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory
-from pii_tracer.lake.partitioned_tables import PartitionedTable, PlacesOfPartitions, by_names, left_of, place_of
 from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.s3.archive_versions import dataset_of, s3_clients
 from pii_tracer.lake.stores.s3.object_versions import region_of

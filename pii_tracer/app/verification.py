@@ -30,7 +30,7 @@ from pii_tracer.model.datasets import (
     Strategy,
 )
 from pii_tracer.model.errors import EstateError, ScanError
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.locations import S3Location, in_place, is_hdfs
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
@@ -224,7 +224,7 @@ class Verification:
         return self.patterns.leaving_out(no_keys_at(self.plan.not_keys, *places))
 
     def _s3_table(self, copy: Copy, place: S3Location) -> CopyVerdict:
-        from pii_tracer.app.s3_tables_now import look
+        from pii_tracer.app.s3_reading import look
 
         return self._read(copy, look(self.estate, copy, place, self._patterns(copy), self.searchers))
 
@@ -341,9 +341,9 @@ class Verification:
             self.searchers.reading = reading  # what was read for this is no part of a verdict
             return other_files(verdict.bytes, now.bytes)
         if place := copy.s3_table:
-            from pii_tracer.app import s3_tables_now
+            from pii_tracer.app import s3_reading
 
-            return s3_tables_now.changed(self.estate, copy, place, verdict.bytes, self.patterns)
+            return s3_reading.changed(self.estate, copy, place, verdict.bytes, self.patterns)
         seen = {(file.path, file.sha256) for file in verdict.bytes.files}
         if copy.kind in OBJECTS:
             with self.archives.bucket(copy):

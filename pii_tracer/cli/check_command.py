@@ -10,7 +10,7 @@ import click
 
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, show_or_write, state_option
-from pii_tracer.review.policy_check import CheckReport
+from pii_tracer.review.policy_check_report import CheckReport
 
 
 @click.command()

@@ -50,7 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("verify_command", "look for the persons, in rows and in bytes"),
     "close": ("close_command", "destroy the persons' values that a run needed"),
     "recheck": ("recheck_command", "look whether erased persons are back, and holds have lapsed"),
-    "suppressed": ("suppression_check_command", "say which keys belong to erased persons and must not be loaded"),
+    "suppressed": ("suppressed_keys_command", "say which keys belong to erased persons and must not be loaded"),
     "attest": ("proof.attest_commands", "check an attestation, prove one object, write the certificate"),
     "log": ("proof.deletion_log_command", "the deletion log: look into it, export it, prune it"),
     "report": ("proof.attest_commands", "write the report of a run again"),

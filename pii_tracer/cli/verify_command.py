@@ -56,7 +56,7 @@ def verify(
 
 
 def _of_values(values: TextIO, places: tuple[str, ...], settings: Settings, fmt: str) -> int:
-    from pii_tracer.app.value_search import search_values
+    from pii_tracer.app.planless_value_search import search_values
     from reports.escape import visible
 
     with watching() as progress:

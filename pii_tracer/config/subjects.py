@@ -11,7 +11,7 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.model.datasets import Frozen, Said
 from pii_tracer.model.errors import ConfigError
-from pii_tracer.model.key_columns import columns_of_key, joined, key_name
+from pii_tracer.model.keys_as_text import columns_of_key, joined, key_name
 
 
 class RowFate(StrEnum):

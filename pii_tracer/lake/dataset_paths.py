@@ -26,7 +26,7 @@ from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import FileText, TextTable
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.locations import (
     S3Location,
     hdfs_location,
@@ -155,7 +155,7 @@ class EstatePaths:
 
     def hdfs_reader(self, location: str) -> tuple[str, dict[str, str]]:
         """How delta-rs writes a place in HDFS, and how it reaches it."""
-        from pii_tracer.lake.stores.hdfs.nameservices import reader_address, reader_settings
+        from pii_tracer.lake.stores.hdfs.nameservice_settings import reader_address, reader_settings
 
         return reader_address(self._estate, hdfs_location(location)), reader_settings(self._estate)
 

@@ -10,15 +10,14 @@ from pathlib import Path
 
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.careful_reading import Readings
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.duplicate_folders import with_originals
 from pii_tracer.lake.formats.plain_files.data_file import DataFile, data_file, text_file
 from pii_tracer.lake.formats.plain_files.table_state import folder_state
 from pii_tracer.lake.formats.registry import metadata_folders
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
-from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import Found, gap, in_order
-from pii_tracer.lake.shared_files import with_sharing
 from pii_tracer.lake.stores.hdfs.discovery import discover_hdfs
 from pii_tracer.lake.stores.object_places.discovery import discover_object_places
 from pii_tracer.lake.stores.s3.table_places import (
@@ -29,6 +28,7 @@ from pii_tracer.lake.stores.s3.table_places import (
 )
 from pii_tracer.lake.streaming_checkpoints import checkpoint_state
 from pii_tracer.lake.table_folder_walk import Walk
+from pii_tracer.lake.tables_sharing_files import with_sharing
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TEXT_AROUND, FileText, text_of

@@ -18,7 +18,7 @@ from pii_tracer.lake.formats.registry import format_of, table_formats
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.object_versions import ClientFactory
-from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+from pii_tracer.lake.stores.s3.table_look_types import Looked, TablesAsked
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.locations import S3Location
 

@@ -11,15 +11,15 @@ from pydantic import Field, PlainSerializer, PlainValidator
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.kafka import Topic
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.lake.packed_versions import Packed
-from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.stores.glacier.vault_state import VaultState
 from pii_tracer.lake.stores.hdfs.places import HdfsPlace
 from pii_tracer.lake.stores.lakefs.repository_state import LakefsState
 from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.model.datasets import PLAIN, Column, DatasetId, Format, Frozen
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS, TextPlaces
 from pii_tracer.model.locations import S3Location, is_hdfs, is_remote, is_s3, object_uri
 
 ENCODING = "csv.encoding"

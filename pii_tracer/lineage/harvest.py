@@ -13,13 +13,13 @@ from pii_tracer.config.estate_file import Relocation
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lake.catalogs.base import CatalogView
 from pii_tracer.lineage.dataset_names import Identities
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import LineageGap
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.sources.catalog_views import read_views
-from pii_tracer.lineage.sources.dataset_facets import Notes, Tag
+from pii_tracer.lineage.sources.dataset_descriptions import Notes, Tag
 from pii_tracer.lineage.sources.dbt import manifest_of, read_dbt
-from pii_tracer.lineage.sources.evidence import in_file
+from pii_tracer.lineage.sources.evidence_merging import in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.filled_by_tables import filled_by_tables
 from pii_tracer.lineage.sources.log_lines import files_of

@@ -252,7 +252,7 @@ class MatchTerm(KeyPart):
 
     Key values are compared as text after casting the leaf to string, so that a bigint key and its string copy are found
     alike. beside: of a key of several columns the others, in the key's order; the text is then all of theirs
-    (`pii_tracer.model.key_columns`), and NULL in one of them matches nobody.
+    (`pii_tracer.model.keys_as_text`), and NULL in one of them matches nobody.
     """
 
     key_set: str
@@ -317,7 +317,7 @@ class KeySet(Frozen):
     value counts only where lineage does not show another origin for the column; the others of the set count anywhere.
     others: keys of other people of the source that a search takes for one of the values, sorted: in another case, or
     with more words beside it.
-    columns: of a key of several columns what its values are made of (`pii_tracer.model.key_columns`), in order. Such
+    columns: of a key of several columns what its values are made of (`pii_tracer.model.keys_as_text`), in order. Such
     values stand in rows, and nowhere as bytes: nobody searches for them.
     """
 

@@ -12,7 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.model.datasets import WHOLE_NUMBER, KeySet
-from pii_tracer.model.key_columns import joined, split
+from pii_tracer.model.keys_as_text import joined, split
 
 if TYPE_CHECKING:
     import pyarrow as pa

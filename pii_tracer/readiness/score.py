@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import floor
 
 from pii_tracer.readiness.canaries import Arrival, CanaryAnswer
+from pii_tracer.readiness.earliest_proof_day import LawAnswer
 from pii_tracer.readiness.estate_snapshot import Coverage, TableFacts
 from pii_tracer.readiness.findings import Finding, Level
-from pii_tracer.readiness.provable import LawAnswer
 
 _HAIR = 1e-9
 """A sum of floating-point numbers can be 28.999999999999996 and means 29."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.kept_settings import RefRetention
 from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.lake.formats.retention_terms import RefRetention
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.retention.settings_check import Table

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pii_tracer.config.estate_file import RetentionClasses
-from pii_tracer.lake.formats.kept_settings import MAIN
 from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.lake.formats.retention_terms import MAIN
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.legal_holds import Hold

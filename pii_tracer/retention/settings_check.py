@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import RetentionClasses
-from pii_tracer.lake.formats.kept_settings import RefRetention
 from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.lake.formats.retention_terms import RefRetention
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.retention.retention_classes import TableClass, class_of, unknown_names
 

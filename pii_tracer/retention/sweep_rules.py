@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from urllib.parse import unquote
 
 from pii_tracer.config.estate_file import RetentionClasses
-from pii_tracer.lake.formats.kept_settings import MAIN, RefRetention
+from pii_tracer.lake.catalog_only_partitions import PlacesOfPartitions
 from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.lake.formats.retention_terms import MAIN, RefRetention
 from pii_tracer.lake.inventory import Inventory, InventoryGap, TableState
-from pii_tracer.lake.partitioned_tables import PlacesOfPartitions
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.legal_holds import Hold

@@ -17,16 +17,16 @@ from blake3 import blake3
 
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.hive_text.layout import FileText
-from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS, TextPlaces
 from pii_tracer.scan.decode.dispatch import search
-from pii_tracer.scan.false_bound_hits import without_explained
 from pii_tracer.scan.false_cell_hits import WINDOW
+from pii_tracer.scan.false_min_max_hits import without_explained
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, TreeScan
 from pii_tracer.scan.rows.composite_keys import search_rows
 from pii_tracer.scan.search_workers import THREADS, OfBytes, Searchers, Stamp
 from pii_tracer.scan.shapes.file_shapes import FileShapes, ShapeKeeper, ShapingCollector
-from pii_tracer.scan.shapes.outlines import Keeper
+from pii_tracer.scan.shapes.objects_read_before import Keeper
 from pii_tracer.scan.value_forms import Patterns
 
 File = tuple[str, Path]

@@ -17,10 +17,10 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.scan.hits import FileScan, Reading
 from pii_tracer.scan.scan_ledger import LARGEST, Entry, ScanLedger
 from pii_tracer.scan.search_workers import THREADS, Look, OfBytes, Searchers, Threads, told_by
-from pii_tracer.scan.shapes.chunk_shapes import Place, read, written
 from pii_tracer.scan.shapes.chunk_skipping import Shape
+from pii_tracer.scan.shapes.chunk_value_tables import Place, read, written
 from pii_tracer.scan.shapes.file_shapes import FileShapes
-from pii_tracer.scan.shapes.outlines import Outline
+from pii_tracer.scan.shapes.objects_read_before import Outline
 from pii_tracer.scan.value_forms import Patterns
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.scan.email_boundaries import QUOTED_PRINTABLE
-from pii_tracer.scan.forms.short_number_parts import named_parts
+from pii_tracer.scan.forms.short_number_split import named_parts
 from pii_tracer.scan.forms.weak_boundaries import is_behind_escape
 
 if TYPE_CHECKING:

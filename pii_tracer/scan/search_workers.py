@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from pii_tracer.common.parallel_map import several
 from pii_tracer.model.hive_text.layout import FileText
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.shapes.outlines import Keeper
+from pii_tracer.scan.shapes.objects_read_before import Keeper
 from pii_tracer.scan.value_forms import Patterns
 
 T = TypeVar("T")

@@ -20,25 +20,25 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.model.number_keys import spelled, without_fraction
 from pii_tracer.scan.email_boundaries import of_another
 from pii_tracer.scan.forms import (
-    bytes_in_text,
     escape_free_text,
     escape_views,
     escaped_letters,
     escaped_punctuation,
     invisible_characters,
-    joints,
     line_wraps,
+    text_bytes_decoding,
+    values_in_pieces,
 )
-from pii_tracer.scan.forms.anchors import Anchors
+from pii_tracer.scan.forms.altered_value_anchors import Anchors
 from pii_tracer.scan.forms.binary_number_cells import PackedNumbers
 from pii_tracer.scan.forms.pattern_automaton import Automaton, Search, Term, is_pattern
-from pii_tracer.scan.forms.short_number_parts import named_parts, parts_of
+from pii_tracer.scan.forms.short_number_split import named_parts, parts_of
 from pii_tracer.scan.forms.spaced_numbers import Endings, SpacedNumbers
 from pii_tracer.scan.forms.weak_boundaries import WeakMatch, stands_alone, whole_segment, with_exponent
 from pii_tracer.scan.hits import Form, name_for_short, without_short
 from pii_tracer.scan.key_boundaries import KeyColumns, Whole, goes_on, may_be_cut
+from pii_tracer.scan.many_values.exact_value_cells import ValueCells
 from pii_tracer.scan.many_values.search import search_of
-from pii_tracer.scan.many_values.value_cells import ValueCells
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.pattern_prefilter import Places, around
 from pii_tracer.scan.shapes.chunk_skipping import Sought
@@ -177,7 +177,7 @@ class Patterns:
             piece = bytes(data[low:high])
             if any(True for _ in self._in(piece, self._bounded)) or any(True for _ in self._strong(piece)):
                 return False
-        return not (text and (bytes_in_text.stand_in(data) or any(True for _ in self._parted(data, joined=True))))
+        return not (text and (text_bytes_decoding.stand_in(data) or any(True for _ in self._parted(data, joined=True))))
 
     def expect(self, cells: Sequence[bytes]) -> None:
         """Look at short texts together, each of which this thread searches next. It changes nothing but the time."""
@@ -263,7 +263,7 @@ class Patterns:
                 if end - start > stop - begin and (start, end) not in done:
                     done.add((start, end))
                     yield tuple((name, Form.ESCAPED) for name, _ in terms), start, end
-        for low, view in joints.views(text, 2 * self.overlap):
+        for low, view in values_in_pieces.views(text, 2 * self.overlap):
             for terms, begin, stop in (*self._folded.matches(view.data), *self._looks.matches(view.data)):
                 start, end = low + view.origins[begin], low + view.origins[stop - 1] + 1
                 if end - start != stop - begin and (start, end) not in done:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 from pii_tracer.common.plurals import counted
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import FileText, searched_text_of
-from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS, TextPlaces
 from pii_tracer.model.locations import object_prefix, object_uri
 from pii_tracer.model.plan import NUMBERED, Copy, Mask
 from pii_tracer.scan.folder_scan import scan_object, scan_tree, with_name
@@ -37,7 +37,7 @@ from pii_tracer.verify.waived_files import NOTHING_WAIVED, WaivedFiles
 
 
 class ObjectVersionBytes(Protocol):
-    """One version of one object, as far as its bytes can be had (`stores.s3.version_evidence.VersionBytes`)."""
+    """One version of one object, as far as its bytes can be had (`stores.s3.version_readability.VersionBytes`)."""
 
     @property
     def key(self) -> str:

@@ -31,16 +31,16 @@ from pii_tracer.model.plan import (
     Gap,
     Mention,
 )
-from planners.copies.declared_origins import given_away, is_stored, unconnected
-from planners.copies.dependent_objects import (
+from planners.copies.archives_and_branches import (
     archives,
     is_in_objects,
     telling_names,
     with_history,
 )
+from planners.copies.declared_origins import given_away, is_stored, unconnected
 from planners.copies.executor_support import astray, no_rebuild, unsupported
 from planners.copies.partition_values import files_of_others, values_in_catalog
-from planners.copies.row_key_columns import numbered_columns
+from planners.copies.row_number_columns import numbered_columns
 from planners.copies.scan_evidence import Evidence
 from planners.copies.shallow_clones import clones_taken_along
 from planners.copies.table_match import carriage_of, match_by, pii_columns

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.model.key_columns import joined, split
+from pii_tracer.model.keys_as_text import joined, split
 from pii_tracer.model.number_keys import is_short_number, same_numbers, without_fraction
 from planners.copies.match_key_resolution import Keys, lookalikes
 from planners.locate.composite_key_lineage import each_of

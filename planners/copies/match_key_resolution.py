@@ -15,7 +15,7 @@ from itertools import compress
 from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import PersonsUnknown
-from pii_tracer.model.key_columns import joined, split
+from pii_tracer.model.keys_as_text import joined, split
 from pii_tracer.model.number_keys import without_fraction
 from planners.copies.nobodys_values import nobodys
 from planners.locate.key_uniqueness import SameKey, same_key

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable, by_names, left_of, place_of
 from pii_tracer.lake.inventory import TableState
-from pii_tracer.lake.partitioned_tables import PartitionedTable, by_names, left_of, place_of
 from pii_tracer.model.datasets import PLAIN, Carries, DatasetId, KnownPartitions, UntoldRows
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Copy, Gap

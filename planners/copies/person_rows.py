@@ -21,7 +21,7 @@ from pii_tracer.model.datasets import (
     Match,
     MatchTerm,
 )
-from pii_tracer.model.key_columns import joined, joined_arrays, split
+from pii_tracer.model.keys_as_text import joined, joined_arrays, split
 from pii_tracer.model.number_keys import plain, plain_texts, spelled
 from planners.copies.scan_evidence import Padded
 

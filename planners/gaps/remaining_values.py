@@ -13,7 +13,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import Gap
 from planners.copies.scan_evidence import OthersRows
 from planners.gaps.copy_gap import gap_of
-from planners.gaps.left_behind import left_behind, unread_parts
+from planners.gaps.files_left_behind import left_behind, unread_parts
 from planners.locate.edge_effects import value_edges
 from planners.locate.subject_survey import World
 from planners.step_drafts import CopyDraft, slug

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
+from pii_tracer.lake.catalog_only_partitions import PlacesOfPartitions
 from pii_tracer.lake.inventory import Inventory
-from pii_tracer.lake.partitioned_tables import PlacesOfPartitions
 from planners.step_drafts import CopyDraft, is_named
 
 

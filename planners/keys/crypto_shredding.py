@@ -35,9 +35,9 @@ from pii_tracer.model.plan import (
     Gap,
     PlannedColumn,
 )
+from planners.copies.archives_and_branches import archives
 from planners.copies.classification import Recognised
 from planners.copies.declared_origins import is_stored_of
-from planners.copies.dependent_objects import archives
 from planners.keys.decrypted_copies import with_opened
 from planners.keys.key_table_lineage import (
     family_of,

@@ -12,7 +12,7 @@ from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.model.datasets import PLAIN, Strategy
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.key_columns import has_several_columns, split
+from pii_tracer.model.keys_as_text import has_several_columns, split
 from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.model.plan import Gap
 from planners.copies.derived_keys import everybodys

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pii_tracer.config.subjects import Subject
+from pii_tracer.lake.catalog_only_partitions import PlacesOfPartitions
 from pii_tracer.lake.inventory import Inventory, RemotePlace, TableState
 from pii_tracer.lake.keys.key_facts import KeyFacts
-from pii_tracer.lake.partitioned_tables import PlacesOfPartitions
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import DatasetId, KeySet
 from pii_tracer.model.non_key_columns import NotKeys

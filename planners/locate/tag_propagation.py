@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pii_tracer.config.subjects import Subject, SubjectTable
 from pii_tracer.lineage.graph.edges import Edge
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.lineage.sources.dataset_facets import Tag as Tagged
+from pii_tracer.lineage.sources.dataset_descriptions import Tag as Tagged
 from pii_tracer.model.column_paths import Spots, spot_of
 from pii_tracer.model.datasets import Access, ColumnId, DatasetId
 from pii_tracer.model.key_location import Standing

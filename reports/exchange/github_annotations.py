@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from pii_tracer.review.policy_check import CheckReport, Located
+from pii_tracer.review.policy_check_report import CheckReport, Located
 from pii_tracer.review.policy_rules import Level
 from reports.escape import visible
 

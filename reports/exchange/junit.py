@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
-from pii_tracer.review.policy_check import CheckReport, Located
+from pii_tracer.review.policy_check_report import CheckReport, Located
 from pii_tracer.review.policy_rules import Level, Rule
 from reports.escape import visible
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pii_tracer.readiness.findings import SUMMARIES, Finding, FindingKind, Level
-from pii_tracer.readiness.reading import Readiness
+from pii_tracer.readiness.readiness_reading import Readiness
 from reports.escape import visible
 from reports.exchange.sarif import file_uri, log_of_run, message_text, rule_of
 

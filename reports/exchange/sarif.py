@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pii_tracer import __version__
-from pii_tracer.review.policy_check import CheckReport, Located
+from pii_tracer.review.policy_check_report import CheckReport, Located
 from pii_tracer.review.policy_rules import Level
 from reports.escape import visible
 

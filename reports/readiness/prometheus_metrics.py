@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from pii_tracer.readiness.canaries import Arrival
-from pii_tracer.readiness.reading import Readiness
+from pii_tracer.readiness.readiness_reading import Readiness
 from reports.prometheus_text import Metric, Sample, render
 
 

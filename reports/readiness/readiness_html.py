@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pii_tracer.readiness.canaries import Arrival
 from pii_tracer.readiness.estate_snapshot import Coverage, TableFacts
 from pii_tracer.readiness.findings import Level
-from pii_tracer.readiness.reading import Readiness, TrendPoint, counted
+from pii_tracer.readiness.readiness_reading import Readiness, TrendPoint, counted
 from reports.html_templates import render_html
 from reports.readiness.readiness_text import cost_of, provable_line, verdict
 

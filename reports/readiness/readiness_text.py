@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pii_tracer.common.plurals import counted as many
 from pii_tracer.readiness.canaries import Arrival
 from pii_tracer.readiness.findings import Finding, Level
-from pii_tracer.readiness.reading import NO_COST, Readiness, counted
+from pii_tracer.readiness.readiness_reading import NO_COST, Readiness, counted
 from reports.escape import visible
 from reports.wording import day, money, number
 

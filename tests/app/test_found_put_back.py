@@ -16,8 +16,8 @@ import pytest
 
 from pii_tracer.app.demo import _remove_old
 from pii_tracer.app.execution.run_folder import RunFolder
-from pii_tracer.app.persons_apart.found_file import FILE, FoundFile
-from pii_tracer.app.persons_apart.found_since import FoundSince, FoundThere
+from pii_tracer.app.persons_apart.later_findings import FoundSince, FoundThere
+from pii_tracer.app.persons_apart.later_findings_file import FILE, FoundFile
 from pii_tracer.app.persons_apart.requests_left_open import left_something
 from pii_tracer.app.plan_verification import RunJournal, _keep
 from pii_tracer.cli.main import run as run_command
@@ -25,7 +25,7 @@ from pii_tracer.model.errors import Refused
 from pii_tracer.review.sealed_person_values import EstateKey
 from pii_tracer.run.journal import Journal, Kind
 from pii_tracer.verify.verdicts import RunVerdict
-from tests.app.test_found_since import (
+from tests.app.test_later_findings import (
     EVERYBODY,
     clean_looks,
     file_of,

@@ -23,12 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pii_tracer.app.planning.s3_place_search import search_places, with_remote
-from pii_tracer.app.s3_tables_now import look_at
+from pii_tracer.app.s3_reading import look_at
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.stores.s3.archive_versions import s3_clients
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.model.hive_text.text_places import NO_TEXTS
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS
 from pii_tracer.model.locations import S3Location
 from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.scan_ledger import ScanLedger

@@ -29,9 +29,9 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lineage.graph.graph_file import load
 from pii_tracer.lineage.harvest import Harvested, Summary
-from pii_tracer.lineage.sources.dataset_facets import Notes
+from pii_tracer.lineage.sources.dataset_descriptions import Notes
 from pii_tracer.readiness.canaries import Arrival
-from pii_tracer.readiness.reading import Readiness, assess
+from pii_tracer.readiness.readiness_reading import Readiness, assess
 from reports.readiness.readiness_html import render_readiness_html
 from tests.benchmarks import plan_estate
 from tests.benchmarks.graph_engines import memory

@@ -29,8 +29,8 @@ from pii_tracer.scan.hits import Reading, TreeScan
 from pii_tracer.scan.incremental_search import KeptShapes, LedgerSearchers
 from pii_tracer.scan.scan_ledger import ScanLedger
 from pii_tracer.scan.search_workers import THREADS
-from pii_tracer.scan.shapes.chunk_shapes import Place, TextShape, column_shape
 from pii_tracer.scan.shapes.chunk_skipping import Shape
+from pii_tracer.scan.shapes.chunk_value_tables import Place, TextShape, column_shape
 from pii_tracer.scan.value_forms import Patterns
 from sample_lineage.build import main as build_estate
 from sample_lineage.people import PERSON, SECOND_PERSON, populate

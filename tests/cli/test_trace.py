@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from pii_tracer.cli.main import run
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import (
     EdgeType,
     Evidence,
     LineageGap,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.graph_file import save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column

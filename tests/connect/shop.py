@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from executors.engine.known_tables import register_tables
 from executors.engine.spark_session import open_session
+from executors.engine.table_registration import register_tables
 from pii_tracer.config.estate_file import Estate, load_estate
 from pii_tracer.lake.keys.envelope.cells import Binding
 from pii_tracer.lake.keys.envelope.key_wrapping import LocalFile, Wrapper

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def _name(user: object) -> str:
 
 
 def write_estate(base: Path) -> None:
-    """Estate file, policy, request; no job writes anything."""
+    """Estate file, policy, request."""
     formats = {"app.users": "delta", "pay.transfers": "delta", **dict.fromkeys(HUDI, "hudi"), **FOLDERS}
     tables = [
         {"name": name, "format": kind, "location": f"tables/{name.rpartition('.')[2]}"}
@@ -62,9 +63,15 @@ def write_estate(base: Path) -> None:
         for name in names()
     ]
     subject = {"name": "user", "source": "app.users", "key": "user_id", "tables": further}
+    subject |= {"other_keys": [{"column": "referred_by", "row": "keep"}]}
+    write_files(base, "exchange", tables, subject)
+
+
+def write_files(base: Path, name: str, tables: list[dict[str, str]], subject: dict[str, Any]) -> None:
+    """Estate file, policy and request of an estate with declared tables and an Iceberg catalog `ex`; no job writes."""
     estate = {
         "version": 1,
-        "estate": "exchange",
+        "estate": name,
         "environment": "local",
         "spark": small_spark(),
         "catalogs": {
@@ -73,7 +80,7 @@ def write_estate(base: Path) -> None:
         },
         "roots": ["warehouse", "tables"],
         "lineage": {"sql": ["jobs.sql"]},
-        "subjects": [{**subject, "other_keys": [{"column": "referred_by", "row": "keep"}]}],
+        "subjects": [subject],
     }
     (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
     (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
@@ -82,18 +89,23 @@ def write_estate(base: Path) -> None:
     (base / "jobs.sql").write_text("SELECT 1;\n")
 
 
-def build(base: Path, spark: Any) -> None:
-    """The tables, each with a history."""
-    write_estate(base)
+def begin(base: Path, spark: Any, schemas: Iterable[str], tables: Iterable[str]) -> None:
+    """The catalog `ex` for a session, and schemas without these tables."""
     spark.conf.set("spark.sql.catalog.ex", "org.apache.iceberg.spark.SparkCatalog")
     spark.conf.set("spark.sql.catalog.ex.type", "hadoop")
     spark.conf.set("spark.sql.catalog.ex.warehouse", str(base / "warehouse"))
     spark.conf.set("spark.sql.catalog.ex.cache-enabled", "false")
     spark._jsparkSession.sessionState().catalogManager().reset()
-    for schema in ("app", "pay", "ex.core"):
+    for schema in schemas:
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
-    for name in ("app.users", *(n for n in names() if n != "ex.core.gifts")):
+    for name in tables:
         spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+def build(base: Path, spark: Any) -> None:
+    """The tables, each with a history."""
+    write_estate(base)
+    begin(base, spark, ("app", "pay", "ex.core"), ("app.users", *(n for n in names() if n != "ex.core.gifts")))
     users = [(USER, None), (TWO, USER), (THREE, TWO)]
     frame_of_rows(spark, users, "user_id string, referred_by string").createOrReplaceTempView("made_users")
     spark.sql(f"CREATE TABLE app.users USING delta LOCATION '{base}/tables/users' AS SELECT * FROM made_users")

@@ -14,11 +14,12 @@ from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.keys_as_text import joined
 from pii_tracer.model.plan import Step
 from pii_tracer.review.sealed_person_values import KEY_BYTES, EstateKey, KeyRing
 from pii_tracer.run.executor_protocol import Progress
 from pii_tracer.run.suppression_list import SuppressionList
+from tests.review import plans
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,26 +36,10 @@ SETS = KeyRing(
 
 
 def step(*names: str) -> Step:
-    return Step(
-        id="suppression/01-suppress",
-        copy_=None,
-        action=Action.SUPPRESS,
-        executor="suppression",
-        parameters={
-            "key_sets": list(names),
-            "plan_id": "plan-1",
-            "recheck_on": (NOW + timedelta(days=30)).isoformat(),
-        },
-        depends_on=(),
-        hazards=(),
-        preconditions=(),
-        verification="",
-        irreversible=False,
-        earliest_start=NOW,
-        earliest_finish=NOW,
-        latest_start=NOW,
-        estimate={},  # type: ignore[arg-type]
-        reason="",
+    recheck_on = (NOW + timedelta(days=30)).isoformat()
+    parameters = {"key_sets": list(names), "plan_id": "plan-1", "recheck_on": recheck_on}
+    return plans.step(
+        "suppression/01-suppress", None, action=Action.SUPPRESS, executor="suppression", parameters=parameters
     )
 
 

@@ -34,8 +34,9 @@ from pii_tracer.model.datasets import (
     MatchTerm,
     Strategy,
 )
-from pii_tracer.model.plan import Copy, Estimate, Step
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Progress
+from tests.review import plans
 from tests.sparksession import SparkEstate
 
 if TYPE_CHECKING:
@@ -117,23 +118,8 @@ class Steps:
         )
 
     def step(self, action: Action, **parameters: Any) -> Step:
-        return Step(
-            id=f"s-{action.value}",
-            copy_="c1",
-            action=action,
-            executor=self.executor,
-            parameters={"table": self.table, "location": str(self.location), **parameters},
-            depends_on=(),
-            hazards=(),
-            preconditions=(),
-            verification="",
-            irreversible=False,
-            earliest_start=NOW,
-            earliest_finish=NOW,
-            latest_start=NOW,
-            estimate=Estimate(),
-            reason="test",
-        )
+        parameters = {"table": self.table, "location": str(self.location), **parameters}
+        return plans.step(f"s-{action.value}", "c1", action=action, executor=self.executor, parameters=parameters)
 
     def once(self, action: Action, **parameters: Any) -> dict[str, Any]:
         """Check, run and verify one step; returns its facts."""

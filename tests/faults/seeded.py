@@ -18,7 +18,7 @@ import pytest
 from executors.engine import retries
 from executors.formats.delta import sweep_rules
 from executors.formats.plain_files.executor import FilesExecutor
-from executors.keys.envelope.key_destruction import ShredExecutor
+from executors.keys.envelope.key_destruction_check import ShredExecutor
 from executors.keys.kms.key_deletion import KmsExecutor
 from executors.stores.s3.delete_versions import VersionDeleter
 from executors.stores.s3.executor import S3Executor

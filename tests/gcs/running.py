@@ -17,13 +17,12 @@ from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.stores.gcs.json_api import GcsBucket
 from pii_tracer.model.actions import Action
-from pii_tracer.model.datasets import Carries, CopyKind, Format, Match, MatchTerm, Strategy
 from pii_tracer.model.locations import object_location
-from pii_tracer.model.plan import Copy, Estimate, Step
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from planners.content_digests import keyed
 from tests.gcs.shop import BUCKET, Shop
-from tests.hdfs.running import Keyring, Killed
+from tests.hdfs.running import Keyring, Killed, files_at, step_on
 from tests.waivers import MARKS
 
 PLACE = f"gs://{BUCKET}/a"
@@ -73,41 +72,12 @@ class Run:
 
     @property
     def step(self) -> Step:
-        now = datetime.now(timezone.utc)
-        return Step(
-            id="c/01",
-            copy_="c",
-            action=self.action,
-            executor="objects",
-            parameters=keyed(self.parameters, MARKS),
-            depends_on=(),
-            hazards=(),
-            preconditions=(),
-            verification="",
-            irreversible=True,
-            earliest_start=now,
-            earliest_finish=now,
-            latest_start=now,
-            estimate=Estimate(),
-            reason="",
-        )
+        step = step_on(PLACE, self.action, "objects")
+        return step.model_copy(update={"parameters": keyed(self.parameters, MARKS)})
 
     @property
     def copy(self) -> Copy:
-        return Copy(
-            id="c",
-            kind=CopyKind.DERIVED,
-            dataset=object_location(PLACE).dataset,
-            table=None,
-            location=PLACE,
-            format=Format.CSV,
-            carries=Carries.KEY,
-            strategy=Strategy.DELETE_BY_KEY,
-            columns=(),
-            lineage=(),
-            reason="",
-            match=Match(terms=(MatchTerm(column="uid", key_set="user.uid", type="string"),)),
-        )
+        return files_at(PLACE, object_location(PLACE).dataset)
 
     def check(self) -> None:
         self.executor.check(self.step, self.copy)

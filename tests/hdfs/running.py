@@ -17,12 +17,13 @@ from executors.stores.hdfs.executor import HdfsExecutor
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs
 from pii_tracer.model.actions import Action
-from pii_tracer.model.datasets import Carries, CopyKind, Format, KeySet, Match, MatchTerm, Strategy
+from pii_tracer.model.datasets import DatasetId, Format, KeySet, Match, MatchTerm
 from pii_tracer.model.locations import hdfs_location
-from pii_tracer.model.plan import Copy, Estimate, Step
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Progress
 from planners.content_digests import keyed
 from tests.hdfs.shop import MAIL, USER, Shop
+from tests.review import plans
 from tests.waivers import MARKS
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
@@ -42,23 +43,13 @@ class Keyring:
 
 def step_on(location: str, action: Action = Action.HDFS_REWRITE, executor: str = "hdfs") -> Step:
     """A step on a place."""
-    return Step(
-        id="c/01",
-        copy_="c",
-        action=action,
-        executor=executor,
-        parameters={"location": location},
-        depends_on=(),
-        hazards=(),
-        preconditions=(),
-        verification="",
-        irreversible=True,
-        earliest_start=NOW,
-        earliest_finish=NOW,
-        latest_start=NOW,
-        estimate=Estimate(),
-        reason="",
-    )
+    return plans.step("c/01", "c", action=action, executor=executor, parameters={"location": location})
+
+
+def files_at(location: str, dataset: DatasetId, kind: Format = Format.CSV) -> Copy:
+    """A folder of bare files that hold the key of the person."""
+    match = Match(terms=(MatchTerm(column="uid", key_set="user.uid", type="string"),))
+    return plans.copy("c", dataset=dataset, table=None, location=location, format=kind, match=match)
 
 
 @dataclass
@@ -106,21 +97,7 @@ class Run:
     @property
     def copy(self) -> Copy:
         location = self.parameters["location"]
-        terms = (MatchTerm(column="uid", key_set="user.uid", type="string"),)
-        return Copy(
-            id="c",
-            kind=CopyKind.DERIVED,
-            dataset=hdfs_location(location).dataset,
-            table=None,
-            location=location,
-            format=self.format,
-            carries=Carries.KEY,
-            strategy=Strategy.DELETE_BY_KEY,
-            columns=(),
-            lineage=(),
-            reason="",
-            match=Match(terms=terms),
-        )
+        return files_at(location, hdfs_location(location).dataset, self.format)
 
     def check(self) -> None:
         self.executor.check(self.step, self.copy)

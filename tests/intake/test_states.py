@@ -22,7 +22,7 @@ from pii_tracer.app.execution.run_outputs import _handed_over
 from pii_tracer.app.intake import due_requests_plan, planned_requests
 from pii_tracer.app.intake.due_requests_plan import DuePlan, forecast_requests, plan_due
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn, settle_requests
-from pii_tracer.app.persons_apart.found_since import FoundSince, FoundThere
+from pii_tracer.app.persons_apart.later_findings import FoundSince, FoundThere
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.main import run
 from pii_tracer.intake.request_databases.sqlite import FILE

@@ -21,7 +21,7 @@ from pii_tracer.lake.stores.base import Absent
 from pii_tracer.lake.stores.object_places.protocol import versioned_store
 from pii_tracer.model.datasets import Format, KeySet, Match, MatchTerm
 from pii_tracer.model.errors import ScanError
-from pii_tracer.model.hive_text.text_places import NO_TEXTS
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS
 from pii_tracer.model.locations import object_location
 from pii_tracer.scan import incremental_search
 from pii_tracer.scan.hits import Reading

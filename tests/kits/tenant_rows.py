@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from pii_tracer.model.datasets import Format, KeyPart, KeySet, Match, MatchTerm
-from pii_tracer.model.key_columns import joined, key_name
+from pii_tracer.model.keys_as_text import joined, key_name
 
 KEY = ("tenant_id", "user_id")
 NAME = "customer." + key_name(KEY)

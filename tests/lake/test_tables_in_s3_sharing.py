@@ -8,7 +8,7 @@ import pytest
 
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.erasable_s3_tables import _Sharing
-from pii_tracer.lake.stores.s3.table_reading import Looked
+from pii_tracer.lake.stores.s3.table_look_types import Looked
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.locations import s3_location
 

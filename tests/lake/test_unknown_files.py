@@ -9,7 +9,7 @@ from pathlib import Path
 from pii_tracer.app.planning.folder_search import scan_estate
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.discovery import discover
-from pii_tracer.lineage.graph.facts import Facts
+from pii_tracer.lineage.graph.canonical_facts import Facts
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.gap_kinds import GapKind

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from pii_tracer.lineage.graph.canonical_facts import Facts, collect
 from pii_tracer.lineage.graph.edges import (
     NOT_STORED,
     Edge,
@@ -16,7 +17,6 @@ from pii_tracer.lineage.graph.edges import (
     Membership,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import Facts, collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 

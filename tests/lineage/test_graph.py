@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pii_tracer.lineage.graph.canonical_facts import Facts, collect
 from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,
@@ -19,7 +20,6 @@ from pii_tracer.lineage.graph.edges import (
     Membership,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import Facts, collect
 from pii_tracer.lineage.graph.graph_file import load, save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId

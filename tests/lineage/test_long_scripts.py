@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pii_tracer.lineage.sql.accounting.client_settings import read_otherwise
+from pii_tracer.lineage.sql.accounting.meaning_changing_settings import read_otherwise
 from pii_tracer.lineage.sql.parse_lines import answer_sql
 
 SCHEMAS = {"s": [("id", ""), ("mail", "")], "t": [("id", ""), ("mail", "")]}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from pii_tracer.lineage.graph.canonical_facts import Facts, collect
 from pii_tracer.lineage.graph.edges import (
     EdgeType,
     Evidence,
@@ -16,7 +17,6 @@ from pii_tracer.lineage.graph.edges import (
     Membership,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import Facts, collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.graph.trace import trace
 from reports.lineage.trace_formats import (

@@ -24,8 +24,8 @@ from pii_tracer.lineage.graph.arrays import (
     kind_code,
     kind_of,
 )
+from pii_tracer.lineage.graph.canonical_facts import Facts, collect
 from pii_tracer.lineage.graph.edges import NOT_STORED, EdgeType, JobRef, Subtype
-from pii_tracer.lineage.graph.facts import Facts, collect
 from pii_tracer.lineage.graph.graph_file import load, save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.graph.string_pool import Pool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pii_tracer.lineage.projects.jinja_operations import Unrendered
 from pii_tracer.lineage.projects.jinja_subset import MOST_TEXTS, Surroundings, macros_of, render
-from pii_tracer.lineage.projects.jinja_values import Unrendered
 
 MACROS = macros_of(
     "{% macro money(column, places=2) -%}\nround({{ column }}, {{ places }})\n{%- endmacro %}"

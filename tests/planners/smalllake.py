@@ -8,12 +8,13 @@ from datetime import datetime, timezone
 from typing import Any
 
 from pii_tracer.config.estate_file import Estate, Prices, Request
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory, InventoryGap, ObjectSet, ObjectVersion, TableState, TopicState
 from pii_tracer.lake.keys.key_facts import KeyFacts
-from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.stores.glacier.vault_state import VaultState
 from pii_tracer.lake.stores.hdfs.places import HdfsPlace
+from pii_tracer.lineage.graph.canonical_facts import collect, with_edges
 from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,
@@ -21,7 +22,6 @@ from pii_tracer.lineage.graph.edges import (
     LineageGap,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import collect, with_edges
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from pii_tracer.lake.inventory import InventoryGap
 from pii_tracer.lineage.dataset_names import VIEW
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import Edge, EdgeType, JobRef, LineageGap, Membership, Subtype
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import ColumnId, CopyKind, DatasetId, Format, Strategy
 from pii_tracer.model.gap_kinds import GapKind, LineageGapKind

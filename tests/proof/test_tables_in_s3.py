@@ -23,7 +23,7 @@ from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.cloudtrail.deletion_binding import check_trail
 from pii_tracer.proof.evidence_leaves import Erased
 from pii_tracer.proof.findings import Check as Finding
-from pii_tracer.proof.storage_witness import before_place, before_step, read_before
+from pii_tracer.proof.storage_change_witness import before_place, before_step, read_before
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.executor_protocol import Check, Outcome, Progress
 from pii_tracer.run.journal import Journal, Kind

@@ -18,7 +18,7 @@ from pii_tracer.lake.stores.s3.bucket_settings import kept_by_bucket
 from pii_tracer.model.locations import S3Location
 from pii_tracer.readiness.estate_snapshot import UNKNOWN, EstateState, PlaceFacts, Setting
 from pii_tracer.readiness.findings import Finding, FindingKind
-from pii_tracer.readiness.reading import Given, assess
+from pii_tracer.readiness.readiness_reading import Given, assess
 from tests.lake.stores.test_archives import PREFIX, discover
 from tests.s3support import World, estate, standin, world
 

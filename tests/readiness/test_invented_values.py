@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from pii_tracer.app.estate_readiness.anybodys_plan import _value
+from pii_tracer.app.estate_readiness.invented_person_plan import _value
 from planners.locate.sql.column_types import fits
 
 

@@ -22,7 +22,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan
 from pii_tracer.readiness.findings import FindingKind, Level
 from pii_tracer.readiness.known_gaps import KNOWN, Knows
-from pii_tracer.readiness.reading import Readiness
+from pii_tracer.readiness.readiness_reading import Readiness
 from tests.app.planning import test_glue as glue
 from tests.app.planning import test_key_columns as several
 from tests.app.planning.test_remote import PERSON as OF_GLUE

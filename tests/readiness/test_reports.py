@@ -11,10 +11,10 @@ import pytest
 from sarif_pydantic import Sarif
 
 from pii_tracer.readiness.canaries import Arrival, CanaryAnswer, CanaryPlace, CanarySearch
+from pii_tracer.readiness.earliest_proof_day import Keeper
 from pii_tracer.readiness.estate_snapshot import Coverage, EstateState, TableFacts
 from pii_tracer.readiness.findings import SUMMARIES, Finding, FindingKind, Level
-from pii_tracer.readiness.provable import Keeper
-from pii_tracer.readiness.reading import Given, Readiness, assess
+from pii_tracer.readiness.readiness_reading import Given, Readiness, assess
 from pii_tracer.readiness.score import score
 from reports.exchange.readiness_sarif import render_readiness_sarif
 from reports.readiness.prometheus_metrics import render_metrics

@@ -13,10 +13,10 @@ import pytest
 from pii_tracer.app.estate_readiness.trend_file import TREND, alone, append, read
 from pii_tracer.config.laws import laws_of
 from pii_tracer.model.errors import EstateError, UsageError
+from pii_tracer.readiness.earliest_proof_day import Keeper
 from pii_tracer.readiness.estate_snapshot import Coverage, EstateState, PlaceFacts, Setting, TableFacts
 from pii_tracer.readiness.findings import FindingKind
-from pii_tracer.readiness.provable import Keeper
-from pii_tracer.readiness.reading import Given, Readiness, assess
+from pii_tracer.readiness.readiness_reading import Given, Readiness, assess
 
 NOW = datetime(2026, 11, 27, tzinfo=timezone.utc)
 TABLE = TableFacts("lake.sales.orders", "/w/orders", "sales", Coverage.FULL, (("id", "bigint"),), explained=1)

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import (
     Evidence,
     JobRef,
@@ -15,7 +16,6 @@ from pii_tracer.lineage.graph.edges import (
     Membership,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.graph.trace import Trace, trace
 from reports.lineage import trace_html

@@ -13,7 +13,7 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.snapshot_expiry import SnapshotNode, retained
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.lake.formats.kept_settings import DAY_MS, RefRetention
+from pii_tracer.lake.formats.retention_terms import DAY_MS, RefRetention
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.datasets import Format
 from pii_tracer.retention.setting_changes import enforcement

@@ -14,8 +14,8 @@ from pii_tracer.lake.formats.delta.retention import interval_days
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.lake.formats.kept_settings import DAY_MS, RefRetention
 from pii_tracer.lake.formats.registry import format_of
+from pii_tracer.lake.formats.retention_terms import DAY_MS, RefRetention
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.model.datasets import Format
 from pii_tracer.retention.retention_classes import (

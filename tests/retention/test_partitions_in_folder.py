@@ -7,9 +7,9 @@ from datetime import datetime, timezone
 import pytest
 
 from pii_tracer.config.estate_file import RetentionClasses
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.retention.settings_check import Table

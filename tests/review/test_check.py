@@ -22,7 +22,7 @@ from pii_tracer.model.plan import ErasurePlan, Gap, Override, PlannedColumn, Pla
 from pii_tracer.model.waivers import Waiver
 from pii_tracer.review.json_line_numbers import lines_of
 from pii_tracer.review.plan_file import parse_plan
-from pii_tracer.review.policy_check import CheckReport, report_of
+from pii_tracer.review.policy_check_report import CheckReport, report_of
 from pii_tracer.review.policy_rules import RULES, Finding, Level, Signer, evaluate
 from tests.review.plans import DEADLINE, NOW, copy, plan, step
 

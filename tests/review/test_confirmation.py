@@ -13,7 +13,7 @@ import pytest
 from executors.manual_steps import PeopleExecutor
 from pii_tracer.model.actions import COMPUTES, Action
 from pii_tracer.model.errors import NotApproved, ReviewError, RunError
-from pii_tracer.model.plan import Estimate, Step
+from pii_tracer.model.plan import Step
 from pii_tracer.review import dsse
 from pii_tracer.review.manual_step_confirmation import (
     Confirmation,
@@ -27,6 +27,7 @@ from pii_tracer.review.trusted_keys import (
     load_private,
     public_pem,
 )
+from tests.review import plans
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 DIGEST, STEP = "sha256:" + "ab" * 32, "c-backup-nightly/01-backup-confirm"
@@ -84,23 +85,9 @@ def test_a_word_that_does_not(signer: tuple[dsse.PrivateKey, Approver], wrong: s
 
 
 def step() -> Step:
-    return Step(
-        id=STEP,
-        copy_="c-backup-nightly",
-        action=Action.BACKUP_CONFIRM,
-        executor="people",
-        parameters={"backup": "nightly", "owner": "database team", "act": "delete", "due_days": 14},
-        depends_on=("c-a/99-verify",),
-        hazards=(),
-        preconditions=(),
-        verification="",
-        irreversible=True,
-        earliest_start=NOW,
-        earliest_finish=NOW,
-        latest_start=NOW,
-        estimate=Estimate(),
-        reason="",
-    )
+    parameters = {"backup": "nightly", "owner": "database team", "act": "delete", "due_days": 14}
+    act = {"action": Action.BACKUP_CONFIRM, "executor": "people", "parameters": parameters, "earliest_start": NOW}
+    return plans.step(STEP, "c-backup-nightly", ["c-a/99-verify"], **act)
 
 
 def test_the_executor_waits_until_it_is_due_takes_the_word_and_never_a_bad_one(

@@ -19,13 +19,13 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.decode.arrow import search_leaf
 from pii_tracer.scan.decode.dispatch import _search_cell
 from pii_tracer.scan.forms import (
-    bytes_in_text,
     escape_free_text,
     escaped_letters,
     escaped_punctuation,
     invisible_characters,
-    joints,
-    written_bytes,
+    text_bytes_decoding,
+    text_bytes_finding,
+    values_in_pieces,
 )
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Hit
@@ -98,7 +98,7 @@ def _slowly() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(escape_free_text, "are_all", lambda text: False)
         patch.setattr(search.Writings, "expect", lambda self, texts: None)
-        patch.setattr(bytes_in_text, "LEAST_HEX", 0)
+        patch.setattr(text_bytes_decoding, "LEAST_HEX", 0)
         yield
 
 
@@ -254,17 +254,17 @@ def test_a_cell_that_is_a_value_is_searched_once_for_all_columns(monkeypatch: py
 def test_runs_are_as_long_as_they_must_be(pieces: list[str]) -> None:
     text = ".".join(pieces).encode()
     for parting, signs in (
-        (written_bytes._APART, string.ascii_letters + string.digits + r"+/\-_\\%"),
-        (written_bytes.apart_from(b"0123456789,- \t\r\n"), r"0-9,\- \t\r\n"),
+        (text_bytes_finding._APART, string.ascii_letters + string.digits + r"+/\-_\\%"),
+        (text_bytes_finding.apart_from(b"0123456789,- \t\r\n"), r"0-9,\- \t\r\n"),
     ):
         expected = [run.span() for run in re.finditer(rf"[{signs}]{{36,}}".encode(), text)]
-        starts, ends = written_bytes.runs(text, parting, None)
+        starts, ends = text_bytes_finding.runs(text, parting, None)
         assert list(zip(starts.tolist(), ends.tolist(), strict=True)) == expected
 
 
 def test_all_that_is_left_out_begins_with_another_sign() -> None:
     """No lead of an escape, a joint or an unseen sign consists of plain signs."""
     letters = (b"\\u0061", b"\\x61", b"%61", b"\\141", b"&#97;", b"&#x61;", b"%u0061", b"\\U00000061", b"\\u{61}")
-    assert not any(map(escape_free_text.are_all, (*letters, *joints._PARTS, *invisible_characters._ALL)))
+    assert not any(map(escape_free_text.are_all, (*letters, *values_in_pieces._PARTS, *invisible_characters._ALL)))
     assert not any(map(escape_free_text.are_all, (*escaped_punctuation._BEGIN, b"\n", b"\r")))
     assert all(map(escaped_letters.stand_in, letters))

@@ -20,8 +20,8 @@ from pii_tracer.scan.hits import Reading, TreeScan
 from pii_tracer.scan.incremental_search import READ_AGAIN, LedgerSearchers
 from pii_tracer.scan.scan_ledger import KEPT, ScanLedger
 from pii_tracer.scan.search_workers import THREADS
-from pii_tracer.scan.shapes.chunk_shapes import written
 from pii_tracer.scan.shapes.chunk_skipping import Kind, Shape
+from pii_tracer.scan.shapes.chunk_value_tables import written
 from pii_tracer.scan.value_forms import Patterns
 from tests.scan import drawn_cells
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from pii_tracer.model.datasets import Format, KeyPart, KeySet, Match, MatchTerm
 from pii_tracer.model.hive_text.layout import Serde, TextColumn, TextLayout, TextTable
-from pii_tracer.model.hive_text.text_places import TextPlaces
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
+from pii_tracer.model.keys_as_text import joined
 from pii_tracer.scan.folder_scan import FileLook, scan_bytes
 from pii_tracer.scan.key_boundaries import KeyColumns
 from pii_tracer.scan.rows.composite_keys import RowKeys

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.forms.pattern_automaton import Tables
 from pii_tracer.scan.many_values import search
-from pii_tracer.scan.many_values.windows_of_values import DIGESTS, WRITINGS, Value, builder_of
+from pii_tracer.scan.many_values.encoding_windows import DIGESTS, WRITINGS, Value, builder_of
 from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.value_forms import Patterns, build_patterns
 

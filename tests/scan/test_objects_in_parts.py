@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.scan.scan_ledger import END
-from pii_tracer.scan.shapes.outlines import Outline
+from pii_tracer.scan.shapes.objects_read_before import Outline
 from tests.scan.wide_objects import (
     HER,
     HIM,

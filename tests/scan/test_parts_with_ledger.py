@@ -21,9 +21,9 @@ from pii_tracer.scan.hits import FileScan, Reading
 from pii_tracer.scan.incremental_search import READ_AGAIN, KeptShapes, LedgerSearchers
 from pii_tracer.scan.scan_ledger import KEPT, ScanLedger
 from pii_tracer.scan.search_workers import THREADS, KnownByStore, Stamp, place_in_store
-from pii_tracer.scan.shapes import outlines
-from pii_tracer.scan.shapes.outlines import Keeper
-from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
+from pii_tracer.scan.shapes import objects_read_before
+from pii_tracer.scan.shapes.objects_read_before import Keeper
+from pii_tracer.scan.shapes.partial_object_reads import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from tests.scan.wide_objects import HER, HIM, KEY, LARGE, Known, Stored, columns, parquet, patterns_of, plain, small
 
@@ -242,7 +242,7 @@ def test_an_object_with_small_pages_is_read_whole_in_one_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request for each page would take longer than the pages. What is known saves decoding all the same."""
-    monkeypatch.setattr(outlines, "_HOLE", 1 << 15)
+    monkeypatch.setattr(objects_read_before, "_HOLE", 1 << 15)
     known, data = Known(tmp_path), parquet(columns(LARGE), data_page_size=30_000, write_batch_size=20)
     stored = Stored(data)
     known.read_whole(stored)

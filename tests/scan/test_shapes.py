@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pii_tracer.scan.folder_scan import _scan
 from pii_tracer.scan.hits import FileScan, Form
 from pii_tracer.scan.shapes import word_tables
-from pii_tracer.scan.shapes.chunk_shapes import Place, TextShape, read, whole_numbers, written
+from pii_tracer.scan.shapes.chunk_value_tables import Place, TextShape, read, whole_numbers, written
 from pii_tracer.scan.shapes.file_shapes import FileShapes
 from pii_tracer.scan.shapes.word_tables import LONG, SHORT, PatternDigits, PatternWords, fold
 from pii_tracer.scan.value_forms import Patterns

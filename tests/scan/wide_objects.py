@@ -18,8 +18,8 @@ from pii_tracer.scan.folder_scan import scan_object
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.incremental_search import KeptShapes
 from pii_tracer.scan.scan_ledger import ScanLedger
-from pii_tracer.scan.shapes import outlines, stored_objects
-from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
+from pii_tracer.scan.shapes import objects_read_before, partial_object_reads
+from pii_tracer.scan.shapes.partial_object_reads import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from tests.scan import drawn_cells
 
@@ -37,8 +37,8 @@ def patterns_of(value: str) -> Patterns:
 
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """For this test, parts are read of small objects, too."""
-    monkeypatch.setattr(stored_objects, "LEAST", 1 << 17)
-    monkeypatch.setattr(outlines, "_HOLE", 1 << 13)
+    monkeypatch.setattr(partial_object_reads, "LEAST", 1 << 17)
+    monkeypatch.setattr(objects_read_before, "_HOLE", 1 << 13)
 
 
 def columns(rows: int = ROWS, **changed: dict[int, str]) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.app.planning.s3_place_search import search_places, with_remote
-from pii_tracer.app.s3_tables_now import look_at
+from pii_tracer.app.s3_reading import look_at
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes, s3_clients
 from pii_tracer.model.datasets import Format, KeyPart, KeySet, Match, MatchTerm
-from pii_tracer.model.hive_text.text_places import NO_TEXTS
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS
+from pii_tracer.model.keys_as_text import joined
 from pii_tracer.model.locations import S3Location
 from pii_tracer.scan.hits import Reading
 from pii_tracer.scan.incremental_search import LedgerSearchers

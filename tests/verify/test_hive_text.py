@@ -19,7 +19,7 @@ from pii_tracer.model.hive_text.layout import (
     TextLayout,
     TextTable,
 )
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.plan import HeldColumn, Mask
 from pii_tracer.scan.decode import dispatch
 from pii_tracer.scan.folder_scan import scan_tree

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, PaginationError
 
-from pii_tracer.app.s3_tables_now import look_at
+from pii_tracer.app.s3_reading import look_at
 from pii_tracer.app.unplanned_places import declared_since
 from pii_tracer.app.verification import Verification
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
@@ -25,7 +25,7 @@ from pii_tracer.model.datasets import (
     KeySet,
     Strategy,
 )
-from pii_tracer.model.hive_text.text_places import NO_TEXTS
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, ErasurePlan, Examined, Gap
 from pii_tracer.model.waivers import Waiver

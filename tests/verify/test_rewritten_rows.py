@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from executors.formats.plain_files import row_removal
 from pii_tracer.lake.stores.s3.archive_versions import iter_version_bytes
-from pii_tracer.lake.stores.s3.version_evidence import hidden_versions
+from pii_tracer.lake.stores.s3.version_readability import hidden_versions
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.run.run_state import State

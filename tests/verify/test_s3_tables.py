@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from pii_tracer.app.s3_tables_now import listing, look
+from pii_tracer.app.s3_reading import listing, look
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.plan import HeldColumn, Mask, Mention

@@ -12,8 +12,8 @@ from pii_tracer.app.estate_readiness import trend_file
 from pii_tracer.app.execution.run_folder import RunFolder, RunInfo, folder_of
 from pii_tracer.app.settings import Settings
 from pii_tracer.config.laws import laws_of
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import EdgeType, Evidence, LineageGap, Subtype
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.graph_file import save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column
@@ -21,7 +21,7 @@ from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.plan import ErasurePlan, Gap, digest_of
 from pii_tracer.readiness.estate_snapshot import Coverage, EstateState, TableFacts
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
-from pii_tracer.readiness.reading import Given, assess
+from pii_tracer.readiness.readiness_reading import Given, assess
 from pii_tracer.review.plan_file import parse_plan
 from pii_tracer.run.journal import Journal, Kind
 from tests.lineage.graphs import NASTY, ds, edge

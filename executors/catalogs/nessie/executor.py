@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from executors.catalogs.nessie.references import (
+from executors.catalogs.nessie.live_references import (
     LiveHead,
     client_of,
     drop_work,

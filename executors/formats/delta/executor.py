@@ -38,7 +38,7 @@ from executors.formats.delta.table_settings import (
 )
 from executors.formats.table_executor import Act, Look, TableExecutor, no_table
 from executors.stores.hdfs.spark_rights import refuse_without_rights
-from executors.sweep.listed_files import Listed
+from executors.sweep.store_folder_sweep import Listed
 from executors.sweep.table_folders import (
     engine_file,
     refusals,

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pyarrow.parquet as pq
 
 from executors.sweep import table_folders
-from executors.sweep.listed_files import Listed
+from executors.sweep.store_folder_sweep import Listed
 from executors.sweep.table_folders import (
     files_below,
     modified,

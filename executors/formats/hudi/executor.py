@@ -29,7 +29,7 @@ from executors.formats.table_executor import (
     no_table,
 )
 from executors.stores.hdfs.spark_rights import refuse_without_rights
-from executors.sweep.listed_files import Listed
+from executors.sweep.store_folder_sweep import Listed
 from executors.sweep.table_folders import (
     files_below,
     modified,

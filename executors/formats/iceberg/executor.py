@@ -35,7 +35,7 @@ from executors.formats.iceberg.orphan_files import (
     untracked,
     with_deleted_entries,
 )
-from executors.formats.iceberg.references import Reference, references
+from executors.formats.iceberg.reference_reading import Reference, references
 from executors.formats.iceberg.spark_support import IcebergOnSpark
 from executors.formats.iceberg.tag_expiry import AwaitingRef
 from executors.formats.table_executor import (

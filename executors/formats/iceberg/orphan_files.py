@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from executors.context import ExecutionContext
 from executors.engine.sql_names import quote_table
 from executors.formats.base import Sharers
-from executors.sweep.listed_files import Listed
+from executors.sweep.store_folder_sweep import Listed
 from executors.sweep.table_folders import (
     files_below,
     missing,

@@ -26,7 +26,7 @@ from pii_tracer.model.datasets import (
     MatchTerm,
 )
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.key_columns import joined, joined_arrays
+from pii_tracer.model.keys_as_text import joined, joined_arrays
 from pii_tracer.model.number_keys import is_short_number, plain_texts, spelled
 
 Keys = Mapping[str, frozenset[str]]

@@ -28,6 +28,7 @@ from executors.engine.local_files import (
 )
 from executors.engine.mask_sql import mask_of, nobodys, treated
 from executors.engine.match_sql import match_of
+from executors.formats.files_read_by_others import read_by
 from executors.formats.plain_files import parquet_rewrite, parquet_summary_files, sink_log
 from executors.formats.plain_files.arrow_match import BY_HAND, Keys, KeySource, Nobodys, RowsError, keys_of
 from executors.formats.plain_files.derived_folder_rebuild import FolderRebuild
@@ -44,7 +45,6 @@ from executors.formats.plain_files.parquet_surgery.rewriting import (
 from executors.formats.plain_files.rewriters import MODULES
 from executors.formats.plain_files.row_masking import lasting
 from executors.formats.plain_files.spark_support import PlainFilesOnSpark
-from executors.formats.shared_files import read_by
 from executors.sweep.table_folders import refusals
 from pii_tracer.common.parquet_file_checks import is_encrypted_file
 from pii_tracer.common.plurals import counted

@@ -17,7 +17,7 @@ from executors.formats.plain_files.arrow_match import (
     resolve,
 )
 from pii_tracer.model.datasets import ElementAccess, FieldAccess, KeyPart, Match, MatchTerm
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.keys_as_text import joined
 from pii_tracer.model.number_keys import plain
 
 

@@ -26,7 +26,7 @@ from executors.stores.glacier.vault_step_context import (
     as_run_error,
     refused,
 )
-from executors.value_search import Finder
+from executors.value_search_protocol import Finder
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.glacier.vault_discovery import GONE, VaultJob

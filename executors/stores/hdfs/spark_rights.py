@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lake.stores.hdfs.nameservices import unknown_to_engines
+from pii_tracer.lake.stores.hdfs.nameservice_settings import unknown_to_engines
 from pii_tracer.model.datasets import PLAIN
 from pii_tracer.model.errors import Refused, RunError
 from pii_tracer.model.locations import hdfs_location, is_hdfs

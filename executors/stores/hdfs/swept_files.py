@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
-from executors.sweep.listed_files import Listed, ListedFolder, undeleted
+from executors.sweep.store_folder_sweep import Listed, ListedFolder, undeleted
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath

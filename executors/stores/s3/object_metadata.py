@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from executors.stores.s3.step_base import refused
-from executors.value_search import Finder
+from executors.value_search_protocol import Finder
 from pii_tracer.lake.aws_errors import error_code
 from pii_tracer.lake.stores.s3.object_versions import (
     NULL,

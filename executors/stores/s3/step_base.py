@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, Field
 
 from executors.formats.plain_files.arrow_match import KeySource, Nobodys
 from executors.formats.plain_files.row_removal import MAX_OBJECT_BYTES
-from executors.value_search import Finds
+from executors.value_search_protocol import Finds
 from pii_tracer.common.http_dates import http_date
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.aws_errors import error_code

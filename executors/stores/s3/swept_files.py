@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from executors.stores.s3.batch_delete import CURRENT, Batches
-from executors.sweep.listed_files import Listed, ListedFolder, undeleted
+from executors.sweep.store_folder_sweep import Listed, ListedFolder, undeleted
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.locations import is_s3, s3_location

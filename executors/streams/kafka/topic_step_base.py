@@ -22,8 +22,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.lake.inventory import TopicState
-from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
 from pii_tracer.lake.streams.kafka.records import Record, RecordMatcher, Undecodable
+from pii_tracer.lake.streams.kafka.schema_lookup import ClusterSchemas
 from pii_tracer.lake.streams.kafka.topic_reading import (
     TIMEOUT,
     admin_client,

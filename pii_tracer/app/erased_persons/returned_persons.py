@@ -16,7 +16,7 @@ from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.model.column_paths import find_spot
 from pii_tracer.model.datasets import MatchTerm, Strategy
 from pii_tracer.model.errors import EstateError, ExitCode
-from pii_tracer.model.key_columns import joined, split
+from pii_tracer.model.keys_as_text import joined, split
 from pii_tracer.model.number_keys import without_fraction
 from pii_tracer.model.plan import Copy, ErasurePlan, Mask
 from pii_tracer.review.sealed_person_values import EstateKey

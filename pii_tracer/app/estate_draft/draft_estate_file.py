@@ -35,11 +35,11 @@ from pii_tracer.model.errors import LineageError
 from pii_tracer.model.locations import object_location
 from planners.draft.archive_guesses import ArchiveGuess
 from planners.draft.column_guesses import may_tell_of_person
-from planners.draft.folders_around import development_roots
+from planners.draft.draft_roots import development_roots
 from planners.draft.lineage_hints import writers_of
+from planners.draft.names_that_are_values import without_telling_names
 from planners.draft.subject_guesses import SubjectGuess, guess_subjects
 from planners.draft.table_names import names_of
-from planners.draft.telling_names import without_telling_names
 
 _AGREED = frozenset({HdfsKind.SNAPSHOT, HdfsKind.TEMPORARY})
 

@@ -21,7 +21,7 @@ from pii_tracer.model.locations import (
     object_uri,
     s3_location,
 )
-from planners.draft.folders_around import roots_around
+from planners.draft.draft_roots import roots_around
 
 
 def roots_of_catalogs(found: Inventory, places: Places, base: Path) -> list[str]:

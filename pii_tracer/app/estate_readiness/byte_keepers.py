@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from pii_tracer.app.estate_readiness.anybodys_plan import AnybodysPlan
 from pii_tracer.app.estate_readiness.estate_facts import Named
+from pii_tracer.app.estate_readiness.invented_person_plan import AnybodysPlan
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory, ObjectSet
 from pii_tracer.model.plan import Step
-from pii_tracer.readiness.provable import Keeper, in_days
+from pii_tracer.readiness.earliest_proof_day import Keeper, in_days
 from planners.schedule.step_dates import retention_of
 
 _HOUR_S, _DAY_S = 3_600, 86_400

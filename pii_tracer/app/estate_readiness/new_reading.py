@@ -8,10 +8,10 @@ from datetime import datetime
 
 from pii_tracer.app.cost_estimate.estate_estimate import estimate
 from pii_tracer.app.estate_readiness import trend_file
-from pii_tracer.app.estate_readiness.anybodys_plan import plans_for_anybody
 from pii_tracer.app.estate_readiness.byte_keepers import held, keepers
 from pii_tracer.app.estate_readiness.canary_search import Followed, patterns_of, search
 from pii_tracer.app.estate_readiness.estate_facts import Named, place_facts, table_facts
+from pii_tracer.app.estate_readiness.invented_person_plan import plans_for_anybody
 from pii_tracer.app.estate_readiness.lake_buckets import bucket_facts
 from pii_tracer.app.estate_readiness.standing_gaps import standing_gaps
 from pii_tracer.app.planning.plan_creation import take_inventory, take_lineage
@@ -28,7 +28,7 @@ from pii_tracer.lineage.harvest import Harvested
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.estimate import Estimate
 from pii_tracer.readiness.estate_snapshot import EstateState
-from pii_tracer.readiness.reading import Cost, Given, Readiness, assess
+from pii_tracer.readiness.readiness_reading import Cost, Given, Readiness, assess
 from pii_tracer.scan.search_workers import THREADS
 from planners.locate.edge_effects import declared_anonymisers
 from planners.locate.key_location import follow

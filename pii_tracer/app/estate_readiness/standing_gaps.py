@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from pii_tracer.app.estate_readiness.anybodys_plan import AnybodysPlan
 from pii_tracer.app.estate_readiness.canary_search import Followed
 from pii_tracer.app.estate_readiness.estate_facts import Named
+from pii_tracer.app.estate_readiness.invented_person_plan import AnybodysPlan
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory

@@ -20,7 +20,7 @@ import msgspec
 from pii_tracer.common.atomic_files import sweep_temporaries, sync_folder, write_atomic
 from pii_tracer.model.errors import EstateError, UsageError
 from pii_tracer.readiness.estate_snapshot import EstateState
-from pii_tracer.readiness.reading import Readiness, TrendPoint
+from pii_tracer.readiness.readiness_reading import Readiness, TrendPoint
 
 FOLDER = "readiness"
 TREND = "trend.ndjson"

@@ -43,7 +43,7 @@ from pii_tracer.proof.evidence_leaves import (
 )
 from pii_tracer.proof.open_requests import OpenRequest, open_in
 from pii_tracer.proof.requests_tree.request_leaves import REQUESTS, salts_in
-from pii_tracer.proof.storage_witness import (
+from pii_tracer.proof.storage_change_witness import (
     BY_VERSION,
     FileBefore,
     before_place,

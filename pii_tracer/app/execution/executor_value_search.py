@@ -1,4 +1,4 @@
-"""The scanner as executors use it, to look for values in what they are about to write (`executors.value_search`)."""
+"""The scanner for executors, to look for values in what they are about to write (`executors.value_search_protocol`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pii_tracer.scan.parquet_decryption_keys import FileKeys
 from pii_tracer.scan.value_forms import build_patterns
 
 if TYPE_CHECKING:
-    from executors.value_search import Seen
+    from executors.value_search_protocol import Seen
 
 
 def finds(estate: Estate, base: Path) -> Callable[[Iterable[KeySet]], ScanFinder]:
@@ -27,7 +27,7 @@ def finds(estate: Estate, base: Path) -> Callable[[Iterable[KeySet]], ScanFinder
 
 
 class ScanFinder:
-    """Looks for the values of some key sets (an `executors.value_search.Finder`)."""
+    """Looks for the values of some key sets (an `executors.value_search_protocol.Finder`)."""
 
     def __init__(self, sets: Iterable[KeySet], keys: FileKeys | None = None) -> None:
         self._patterns = build_patterns(sets, keys)
@@ -50,6 +50,6 @@ class ScanFinder:
 
 
 def _seen(hits: Iterable[Hit], unread: tuple[str, ...], others: Collection[str]) -> Seen:
-    from executors.value_search import Seen
+    from executors.value_search_protocol import Seen
 
     return Seen(any(not (hit.weak and column_of(hit, others)) for hit in hits), unread)

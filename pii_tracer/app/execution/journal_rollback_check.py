@@ -15,7 +15,7 @@ from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.errors import JournalError
 from pii_tracer.model.plan import ErasurePlan, digest_of
 from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
-from pii_tracer.proof.storage_witness import BEFORE
+from pii_tracer.proof.storage_change_witness import BEFORE
 from pii_tracer.run.journal import Kind, Record, read_journal
 from pii_tracer.run.journal_truncation import RESTORE
 

@@ -34,7 +34,7 @@ from pii_tracer.verify.waived_files import NOTHING_WAIVED, waived_files
 if TYPE_CHECKING:
     from pii_tracer.app.verification import Verification
     from pii_tracer.lake.inventory import Inventory, InventoryGap, RemotePlace
-    from pii_tracer.model.hive_text.text_places import TextPlaces
+    from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 
 
 def _silent(told: str) -> None:
@@ -156,7 +156,7 @@ def _in_s3(looks: Verification, new: Sequence[RemotePlace], texts: TextPlaces) -
     mask = looks.patterns.mask
     places += [(place.location, f"{SINCE}{mask(', '.join(place.tables) or place.dataset.name)}") for place in new]
     if places:
-        from pii_tracer.app.s3_tables_now import elsewhere
+        from pii_tracer.app.s3_reading import elsewhere
 
         yield from elsewhere(looks.estate, looks.plan, places, looks.patterns, looks.marks, texts, looks.searchers)
 

@@ -22,8 +22,8 @@ from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.execution.verify_step import VerifyExecutor
 from pii_tracer.app.installation_checks import foreign_packages
 from pii_tracer.app.intake.planned_requests import begin_requests, refuse_withdrawn
-from pii_tracer.app.persons_apart.found_file import KEPT, found_locked
-from pii_tracer.app.persons_apart.found_since import FoundSince
+from pii_tracer.app.persons_apart.later_findings import FoundSince
+from pii_tracer.app.persons_apart.later_findings_file import KEPT, found_locked
 from pii_tracer.app.persons_apart.requests_left_open import refuse_unsearched
 from pii_tracer.app.planning.plan_files import key_sets_at_hand, manifest_path
 from pii_tracer.app.planning.value_masking import refuse_telling_approval, refuse_telling_word
@@ -322,7 +322,7 @@ def _baseline(
         kept = Baselines.model_validate_json(folder.baseline.read_bytes())
     else:
         from executors.engine.rebuild_check import refuse_losses
-        from executors.engine.spark_plan_check import refuse_unfit
+        from executors.engine.spark_capability_check import refuse_unfit
         from executors.stores.hdfs.spark_rights import refuse_unknown_nameservices, refuse_without_ticket
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):

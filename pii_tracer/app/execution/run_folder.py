@@ -17,8 +17,8 @@ from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused, ReviewError, UsageError
 
 if TYPE_CHECKING:
-    from pii_tracer.app.persons_apart.found_file import FoundFile
-    from pii_tracer.app.persons_apart.found_since import FoundSince
+    from pii_tracer.app.persons_apart.later_findings import FoundSince
+    from pii_tracer.app.persons_apart.later_findings_file import FoundFile
     from pii_tracer.review.plan_file import LoadedPlan
 
 
@@ -262,7 +262,7 @@ class RunFolder:
 
     def found_file(self, plan_digest: str) -> FoundFile:
         """Where that is kept."""
-        from pii_tracer.app.persons_apart.found_file import FoundFile
+        from pii_tracer.app.persons_apart.later_findings_file import FoundFile
 
         return FoundFile(self.path, (self.journal, self.evidence / "journal.jsonl"), plan_digest)
 

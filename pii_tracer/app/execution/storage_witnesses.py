@@ -1,4 +1,4 @@
-"""How a run looks at the places of its copies (`proof.storage_witness`): folders, versions in buckets, topics."""
+"""How a run looks at its copies' places (`proof.storage_change_witness`): folders, versions in buckets, topics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.evidence_leaves import ScopeFile, lines_digest, scope_lines
-from pii_tracer.proof.storage_witness import (
+from pii_tracer.proof.storage_change_witness import (
     BY_VERSION,
     FileBefore,
     Seen,
@@ -67,9 +67,9 @@ class _Places:
         if in_vault(copy):
             return None
         if place := copy.s3_table:
-            from pii_tracer.app import s3_tables_now
+            from pii_tracer.app import s3_reading
 
-            return s3_tables_now.listing(self._verification.estate, copy, place, self._verification.patterns)
+            return s3_reading.listing(self._verification.estate, copy, place, self._verification.patterns)
         if copy.kind in OBJECTS:
             with self._verification.archives.bucket(copy):
                 files = {self._named(v.key, v.version_id): v.size for v in self._verification.archives.listed(copy)}
@@ -102,12 +102,12 @@ class _Places:
         return [FileBefore(path=mask(f.path), size=f.size, sha256=f.sha256) for f in fingerprint(root)]
 
     def _of_table(self, step: Step, copy: Copy, place: S3Location) -> Iterator[FileBefore]:
-        from pii_tracer.app import s3_tables_now
+        from pii_tracer.app import s3_reading
 
         old = step.action in BY_VERSION
         known = [item.path for item in read_before(before_place(self._folder, copy.id))] if old else []
         about = (self._verification.estate, copy, place, self._verification.patterns)
-        return s3_tables_now.hashed(*about, old=old, known=known)
+        return s3_reading.hashed(*about, old=old, known=known)
 
     def _topic(self, copy: Copy) -> Seen | None:
         from pii_tracer.app.topic_records import state_of

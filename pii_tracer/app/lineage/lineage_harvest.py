@@ -21,7 +21,7 @@ def harvest(
     """
     from pii_tracer.app.planning.plan_creation import graph_file, take_inventory, take_lineage
     from pii_tracer.lineage.graph.graph_file import save
-    from pii_tracer.lineage.sources.dataset_facets import save_notes
+    from pii_tracer.lineage.sources.dataset_descriptions import save_notes
     from pii_tracer.lineage.sources.query_log.parse_workers import cores, parser_in
 
     estate = settings.estate()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pii_tracer.app.execution.run_folder import RunFolder, all_runs
-from pii_tracer.app.persons_apart.found_since import nobody_knows
+from pii_tracer.app.persons_apart.later_findings import nobody_knows
 from pii_tracer.app.planning.plan_files import manifest_path
 from pii_tracer.app.proof.own_attestation import attested_persons
 from pii_tracer.app.settings import Settings

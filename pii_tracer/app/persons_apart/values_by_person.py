@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.scan.forms.short_number_parts import named_parts
+from pii_tracer.scan.forms.short_number_split import named_parts
 from pii_tracer.scan.hits import key_set_in, name_for, person_in
 from pii_tracer.scan.key_boundaries import KeyColumns
 from pii_tracer.scan.value_forms import Patterns, build_patterns

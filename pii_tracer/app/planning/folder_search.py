@@ -17,7 +17,7 @@ from pii_tracer.lake.stores.catalog_facts_of_table import NO_PLAIN_ROWS
 from pii_tracer.model.datasets import DatasetId, Format, ShortNumbers
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import BEYOND_COLUMNS, SKIPPED_LINE
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.locations import below
 from pii_tracer.scan.folder_scan import scan_file, scan_tree
 from pii_tracer.scan.hits import ROWS, FileScan, short_numbers

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from executors.engine.spark_plan_check import refuse_unfit
+from executors.engine.spark_capability_check import refuse_unfit
 from pii_tracer.app.persons_apart.gaps_by_person import Search, own_gaps, refuse_telling, searched_apart, with_persons
 from pii_tracer.app.persons_apart.requests_left_open import (
     expressions_of_then,
@@ -65,7 +65,7 @@ from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.lake.read_result import in_order
 from pii_tracer.lake.tables_in_s3_roots import left_alone, without_telling
 from pii_tracer.lineage.dataset_names import Identities
-from pii_tracer.lineage.graph.facts import with_edges
+from pii_tracer.lineage.graph.canonical_facts import with_edges
 from pii_tracer.lineage.graph.graph_file import save
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.harvest import Given, Harvested, SourceRead, Summary, harvest_all

@@ -19,22 +19,22 @@ from pii_tracer.lake.tables_in_s3_roots import with_places
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import FileText
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.locations import S3Location, location_of, object_uri
 from pii_tracer.scan.decode.table_metadata import Role, role_of
-from pii_tracer.scan.false_bound_hits import without_explained
+from pii_tracer.scan.false_min_max_hits import without_explained
 from pii_tracer.scan.folder_scan import path_hits, scan_bytes, with_name
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan, Hit
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.referenced_files import named_files, names_files
 from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
-from pii_tracer.scan.shapes.outlines import Keeper
-from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
+from pii_tracer.scan.shapes.objects_read_before import Keeper
+from pii_tracer.scan.shapes.partial_object_reads import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from planners.copies.composite_key_match import NO_WHOLE_KEYS, WholeKeys
 from planners.copies.scan_evidence import Evidence, RemoteEvidence, RemoteKind
-from planners.draft.undeclared_table import undeclared_table
+from planners.draft.suggested_table_entry import undeclared_table
 from planners.gaps.unerasable_s3_tables import has_no_bytes
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.inventory import Inventory, InventoryGap
 from pii_tracer.lake.read_result import in_order
+from pii_tracer.lake.stores.erasable_stored_tables import StoredTables, read_by, tables_among
 from pii_tracer.lake.stores.hdfs import discovery as hdfs_discovery
 from pii_tracer.lake.stores.object_places import discovery as object_discovery
-from pii_tracer.lake.stores.tables_by_folder import StoredTables, read_by, tables_among
 from pii_tracer.model.gap_kinds import GapKind
 
 

@@ -15,7 +15,7 @@ from pii_tracer.model.column_paths import Spots, find_spot, spot_of
 from pii_tracer.model.datasets import ColumnId, DatasetId
 from pii_tracer.model.errors import ConfigError, EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.keys_as_text import joined
 from pii_tracer.model.locations import is_remote
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ def _read(document: Any, place: str, patterns: Patterns) -> TellingText:
 
 def _hits(document: Any, place: str, patterns: Patterns) -> list[Hit]:
     """Without bounds that are cut: they are somebody else's where their file holds nothing
-    (`pii_tracer.scan.false_bound_hits`)."""
+    (`pii_tracer.scan.false_min_max_hits`)."""
     collector = Collector(patterns)
     if place == FOOTERS:
         for text in document:

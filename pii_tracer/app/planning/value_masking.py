@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate, Request
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
 from pii_tracer.lake.inventory import Inventory, InventoryGap, ObjectSet, ObjectVersion
-from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import gap, in_order
 from pii_tracer.lineage.sql.text.literal_redaction import hidden, literals
 from pii_tracer.model.datasets import KeySet

@@ -142,7 +142,7 @@ def patterns_at_hand(
 
 def _near(texts: Sequence[str], key_sets: Sequence[KeySet]) -> Iterator[KeySet]:
     """The key sets with those values alone that may stand in the texts."""
-    from pii_tracer.scan.many_values.short_texts import may_stand_in
+    from pii_tracer.scan.many_values.short_text_candidates import may_stand_in
 
     for key_set in key_sets:
         if key_set.columns:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from pii_tracer.app.settings import Settings, moment
-from pii_tracer.review.policy_check import CheckReport
+from pii_tracer.review.policy_check_report import CheckReport
 
 
 def check(
@@ -23,7 +23,7 @@ def check(
     from pii_tracer.app.planning.plan_files import key_sets_at_hand, manifest_path
     from pii_tracer.config.estate_file import file_digest
     from pii_tracer.review.plan_file import load_plan
-    from pii_tracer.review.policy_check import report_of
+    from pii_tracer.review.policy_check_report import report_of
     from pii_tracer.review.policy_rules import evaluate
 
     loaded = load_plan(plan_file)

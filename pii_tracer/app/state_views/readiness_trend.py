@@ -10,7 +10,7 @@ from pii_tracer.app.estate_readiness import trend_file
 from pii_tracer.app.state_views.untrusted_files import Broken, Remembered, key_of
 from pii_tracer.model.errors import EstateError
 from pii_tracer.readiness.estate_snapshot import TableFacts
-from pii_tracer.readiness.reading import TrendPoint
+from pii_tracer.readiness.readiness_reading import TrendPoint
 
 
 @dataclass(frozen=True)

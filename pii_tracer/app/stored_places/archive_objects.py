@@ -21,7 +21,7 @@ from pii_tracer.verify.refused_places import Refused
 if TYPE_CHECKING:
     from pii_tracer.lake.inventory import ObjectVersion
     from pii_tracer.lake.stores.s3.object_versions import S3Client
-    from pii_tracer.lake.stores.s3.version_evidence import VersionBytes
+    from pii_tracer.lake.stores.s3.version_readability import VersionBytes
 
 Written = Mapping[tuple[str, str], str]
 """SHA-256 (hex) of objects this run wrote, by key and version id."""
@@ -59,7 +59,7 @@ class ArchiveObjects:
 
     def named(self, copy: Copy, places: Iterable[tuple[str, str]]) -> Iterator[VersionBytes]:
         """Some versions, by key and version id, one HeadObject each. Those that are gone are left out."""
-        from pii_tracer.lake.stores.s3.version_evidence import hidden_versions
+        from pii_tracer.lake.stores.s3.version_readability import hidden_versions
 
         return hidden_versions(*self._place(copy)[:2], self.now(), sorted(places))
 

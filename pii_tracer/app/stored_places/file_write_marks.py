@@ -50,7 +50,7 @@ def written_files(
     if in_place(copy.location):
         return tuple(_in_object_store(estate, copy, patterns, keyed, contents))
     if place := copy.s3_table:
-        from pii_tracer.app import s3_tables_now
+        from pii_tracer.app import s3_reading
 
         return tuple(
             WrittenFile(
@@ -60,7 +60,7 @@ def written_files(
                 instant(version.modified),
                 contents([data]),
             )
-            for name, version, data in s3_tables_now.written(estate, copy, place, patterns)
+            for name, version, data in s3_reading.written(estate, copy, place, patterns)
         )
     root = Path(copy.location)
     return () if _is_gone(root) else tuple(_in_folder(root, patterns, keyed, contents))
@@ -79,9 +79,9 @@ def is_empty(estate: Estate, copy: Copy) -> bool:
         EstateError, ScanError: nobody can tell.
     """
     if place := copy.s3_table:
-        from pii_tracer.app import s3_tables_now
+        from pii_tracer.app import s3_reading
 
-        return s3_tables_now.is_empty(estate, copy, place)
+        return s3_reading.is_empty(estate, copy, place)
     return not in_place(copy.location) and _is_gone(Path(copy.location))
 
 

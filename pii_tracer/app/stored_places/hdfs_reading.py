@@ -21,7 +21,7 @@ from pii_tracer.model.locations import HdfsLocation, hdfs_location
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.model.waivers import MarkKey
-from pii_tracer.scan.false_bound_hits import without_explained
+from pii_tracer.scan.false_min_max_hits import without_explained
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.known_columns import key_columns

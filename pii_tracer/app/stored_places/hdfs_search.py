@@ -23,7 +23,7 @@ from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.webhdfs import Room, WebHdfs, client_at
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
-from pii_tracer.scan.false_bound_hits import without_explained
+from pii_tracer.scan.false_min_max_hits import without_explained
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.referenced_files import named_files, names_files
 from pii_tracer.scan.search_workers import THREADS, Searchers

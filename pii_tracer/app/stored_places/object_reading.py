@@ -19,19 +19,19 @@ from pii_tracer.lake.stores.object_places.version_file import VersionFile
 from pii_tracer.lake.stores.object_places.version_types import StoredVersion, VersionState
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import text_of
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.locations import ObjectLocation, object_location
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.model.waivers import MarkKey
-from pii_tracer.scan.false_bound_hits import without_explained
+from pii_tracer.scan.false_min_max_hits import without_explained
 from pii_tracer.scan.folder_scan import scan_bytes, with_name
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.incremental_search import LedgerSearchers
 from pii_tracer.scan.known_columns import key_columns
 from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
-from pii_tracer.scan.shapes.outlines import Keeper
-from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
+from pii_tracer.scan.shapes.objects_read_before import Keeper
+from pii_tracer.scan.shapes.partial_object_reads import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import look_past
 from pii_tracer.verify.short_numbers import short_numbers_then
@@ -60,7 +60,7 @@ def fetch(store: VersionedStore, version: StoredVersion) -> memoryview:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Parts of one version (`pii_tracer.scan.shapes.outlines.Stored`)."""
+    """Parts of one version (`pii_tracer.scan.shapes.objects_read_before.Stored`)."""
 
     store: VersionedStore
     version: StoredVersion

@@ -28,7 +28,7 @@ from pii_tracer.lake.stores.object_places.places import ObjectPlace
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
 from pii_tracer.lake.stores.object_places.version_types import StoredVersion, VersionState
 from pii_tracer.model.timestamps import instant
-from pii_tracer.scan.false_bound_hits import without_explained
+from pii_tracer.scan.false_min_max_hits import without_explained
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns

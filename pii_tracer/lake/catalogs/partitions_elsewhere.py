@@ -20,9 +20,9 @@ from urllib.parse import unquote
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import as_declared
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.lake.catalogs.base import CatalogEntry, Opaque, PartitionsApart
 from pii_tracer.lake.inventory import InventoryGap
-from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import gap
 from pii_tracer.model.datasets import DatasetId, Format
 from pii_tracer.model.errors import EstateError

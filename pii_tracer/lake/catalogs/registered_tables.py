@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.lake.catalogs.base import CatalogEntry, CatalogView, FilePlace, Head
 from pii_tracer.lake.catalogs.named_places import located
 from pii_tracer.lake.catalogs.partitions_elsewhere import PartitionsElsewhere
@@ -16,13 +17,12 @@ from pii_tracer.lake.catalogs.registry import list_catalogs
 from pii_tracer.lake.catalogs.tables_in_stores import HdfsTable, StoredTable, apart, in_hdfs, in_object_stores, in_store
 from pii_tracer.lake.formats.registry import format_of
 from pii_tracer.lake.inventory import InventoryGap, RefKind
-from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.read_result import gap
 from pii_tracer.model.datasets import DatasetId, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import TextTable
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.locations import (
     UNTOLD,
     HdfsLocation,

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pii_tracer.lake.catalogs.glue.table_format_marks import GlueMarks
     from pii_tracer.lake.catalogs.registered_tables import RemoteTable
     from pii_tracer.lake.dataset_paths import EstatePaths
-    from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
+    from pii_tracer.lake.formats.retention_terms import Kept, RefRetention
     from pii_tracer.lake.inventory import InventoryGap, TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
     from pii_tracer.lake.stores.any_place import AnyPlace
     from pii_tracer.lake.stores.s3.object_versions import ClientFactory
-    from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.lake.stores.s3.table_look_types import Looked, TablesAsked
     from pii_tracer.lake.stores.table_look_types import FolderAsked
     from pii_tracer.lake.stores.table_look_types import Looked as LookedByFolder
     from pii_tracer.lake.table_descriptions import FileNotes

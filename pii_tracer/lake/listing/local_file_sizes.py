@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pii_tracer.lake.dataset_paths import EstatePaths
-from pii_tracer.lake.formats.kept_settings import MAIN
 from pii_tracer.lake.formats.plain_files.data_file import PARTITION
 from pii_tracer.lake.formats.plain_files.rewritten_files import is_hidden_folder
 from pii_tracer.lake.formats.registry import format_of, table_formats
+from pii_tracer.lake.formats.retention_terms import MAIN
 from pii_tracer.lake.inventory import Ref
 from pii_tracer.lake.listing.listed_place import ListedFile, ListedPlace, NotListed, PlaceKind
 from pii_tracer.lake.streaming_checkpoints import is_checkpoint

@@ -11,7 +11,7 @@ from pii_tracer.lake.stores.any_place import AnyPlace
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pii_tracer.lake.stores.remote_file import RemoteFile
+    from pii_tracer.lake.stores.remote_path import RemoteFile
 
 Batches = Iterator["pa.RecordBatch"]
 

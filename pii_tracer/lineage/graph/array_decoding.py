@@ -18,6 +18,7 @@ from pii_tracer.lineage.graph.arrays import (
     Columnar,
     kind_of,
 )
+from pii_tracer.lineage.graph.canonical_facts import Facts, evidence_of
 from pii_tracer.lineage.graph.edges import (
     Edge,
     Evidence,
@@ -25,7 +26,6 @@ from pii_tracer.lineage.graph.edges import (
     LineageGap,
     Membership,
 )
-from pii_tracer.lineage.graph.facts import Facts, evidence_of
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 from pii_tracer.model.errors import LineageError
 

@@ -16,7 +16,7 @@ from pii_tracer.lineage.graph.arrays import (
     is_direct,
     kind_code,
 )
-from pii_tracer.lineage.graph.facts import (
+from pii_tracer.lineage.graph.canonical_facts import (
     Facts,
     evidence_text,
     job_order,

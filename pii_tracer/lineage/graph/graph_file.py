@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pii_tracer.common.atomic_files import sweep_temporaries, write_atomic
 from pii_tracer.lineage.graph.array_file import pack, unpack
+from pii_tracer.lineage.graph.canonical_facts import text_of
 from pii_tracer.lineage.graph.edges import BY_USER, NOT_STORED, JobRef
-from pii_tracer.lineage.graph.facts import text_of
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.graph.string_pool import Pool
 from pii_tracer.model.errors import LineageError

@@ -17,6 +17,7 @@ from pii_tracer.lineage.graph.array_decoding import Reader
 from pii_tracer.lineage.graph.array_encoding import encode
 from pii_tracer.lineage.graph.array_file import pack
 from pii_tracer.lineage.graph.arrays import Columnar, numbers_of
+from pii_tracer.lineage.graph.canonical_facts import Facts
 from pii_tracer.lineage.graph.edges import (
     Edge,
     Evidence,
@@ -24,7 +25,6 @@ from pii_tracer.lineage.graph.edges import (
     LineageGap,
     Membership,
 )
-from pii_tracer.lineage.graph.facts import Facts
 from pii_tracer.model.datasets import Column, ColumnId, DatasetId
 
 

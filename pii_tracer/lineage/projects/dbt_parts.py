@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from pii_tracer.lineage.projects.dbt_yaml import Settings, line_of, read_properties, read_settings, setting, texts_of
+from pii_tracer.lineage.projects.jinja_operations import Unrendered
 from pii_tracer.lineage.projects.jinja_subset import Rendered, Surroundings, Text, macros_of, render, snapshots_of
-from pii_tracer.lineage.projects.jinja_values import Unrendered
 from pii_tracer.lineage.projects.manifest import Compiled, Manifest
 from pii_tracer.lineage.projects.parts import Part, PartKind, Parts, RepositoryFile, conflict_line, essence
 

@@ -17,7 +17,7 @@ from typing import Any
 from jinja2 import Environment, nodes
 from jinja2.exceptions import TemplateError
 
-from pii_tracer.lineage.projects.jinja_values import NOT_HERE, Undecided, Unrendered, filtered, operated, text_of
+from pii_tracer.lineage.projects.jinja_operations import NOT_HERE, Undecided, Unrendered, filtered, operated, text_of
 
 MOST_TEXTS = 16
 """Texts of one model, by the conditions that nobody decides here."""

@@ -10,10 +10,10 @@ from functools import cached_property
 
 from pii_tracer.common.gc_pause import rare_collections
 from pii_tracer.lineage.dataset_names import VIEW, Identities
-from pii_tracer.lineage.graph.facts import Facts, collect
+from pii_tracer.lineage.graph.canonical_facts import Facts, collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.lineage.projects.parts import Part, PartKind, Parts
-from pii_tracer.lineage.sources.evidence import in_file
+from pii_tracer.lineage.sources.evidence_merging import in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.same_name_temp_tables import apart
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, locations, tables, tell, views

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from pii_tracer.lake.catalogs.base import CatalogView
-from pii_tracer.lineage.sources.evidence import Proof, in_file
+from pii_tracer.lineage.sources.evidence_merging import Proof, in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.statement_facts import Told, parsed
 from pii_tracer.lineage.sql.statement_effects import StatementLineage

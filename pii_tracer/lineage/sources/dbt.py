@@ -15,8 +15,8 @@ import msgspec
 import networkx as nx
 
 from pii_tracer.common.plurals import counted
-from pii_tracer.lineage.sources.dataset_facets import Tag
-from pii_tracer.lineage.sources.evidence import Proof, in_file
+from pii_tracer.lineage.sources.dataset_descriptions import Tag
+from pii_tracer.lineage.sources.evidence_merging import Proof, in_file
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.statement_facts import SPARK, Told, parsed
 from pii_tracer.lineage.sql.known_dialects import known_dialect

@@ -18,7 +18,7 @@ from pii_tracer.lineage.graph.edges import (
     Membership,
     Subtype,
 )
-from pii_tracer.lineage.sources.evidence import Proof, iso, united
+from pii_tracer.lineage.sources.evidence_merging import Proof, iso, united
 from pii_tracer.lineage.sql.text.global_temp_views import is_global_view
 from pii_tracer.lineage.sql.text.names_inside_tables import parts_of
 from pii_tracer.lineage.sql.text.table_names import Loose

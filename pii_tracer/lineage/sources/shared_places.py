@@ -8,7 +8,7 @@ from itertools import permutations, product
 
 from pii_tracer.lineage.dataset_names import UNRESOLVED
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.lineage.sources.evidence import Proof
+from pii_tracer.lineage.sources.evidence_merging import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.statement_facts import Told
 from pii_tracer.lineage.sql.statement_effects import Effect

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pii_tracer.lineage.dataset_names import VIEW, is_untold, plain_name, shorter_names
 from pii_tracer.lineage.graph.edges import RENAME, Subtype
-from pii_tracer.lineage.sources.evidence import Proof
+from pii_tracer.lineage.sources.evidence_merging import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.metadata_reads import (
     CLOSES,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from pii_tracer.lineage.dataset_names import UNRESOLVED
 from pii_tracer.lineage.graph.edges import THROUGH, Subtype
-from pii_tracer.lineage.sources.evidence import Proof
+from pii_tracer.lineage.sources.evidence_merging import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.statement_facts import Told, makes_table
 from pii_tracer.lineage.sql.statement_effects import Effect, through_view

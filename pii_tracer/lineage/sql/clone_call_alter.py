@@ -16,7 +16,7 @@ from pii_tracer.lineage.sql.scopes import Scope, Source
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect
 from pii_tracer.lineage.sql.statements.computed_columns import computed_by, fields_of
 from pii_tracer.lineage.sql.statements.filled_columns import default_of, filled_by, sequences
-from pii_tracer.lineage.sql.statements.tended_tables import taken_in, tended_in
+from pii_tracer.lineage.sql.statements.maintained_tables import taken_in, tended_in
 from pii_tracer.lineage.sql.text.script_splitting import Call, Clone
 from pii_tracer.lineage.sql.text.table_moves import Move
 from pii_tracer.lineage.sql.text.table_names import is_location, is_place, path_table

@@ -23,7 +23,7 @@ from pii_tracer.lineage.sql.relations import (
     engine_made,
     limited,
 )
-from pii_tracer.lineage.sql.statements.user_functions import gives_user
+from pii_tracer.lineage.sql.statements.current_user_functions import gives_user
 
 
 @dataclass

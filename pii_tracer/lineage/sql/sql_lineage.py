@@ -14,8 +14,8 @@ from sqlglot.errors import SqlglotError
 from pii_tracer.lineage.sql import writes
 from pii_tracer.lineage.sql.accounting.administration import administration, kind_of
 from pii_tracer.lineage.sql.accounting.called_routines import called_for_effect
-from pii_tracer.lineage.sql.accounting.client_settings import filled_in, read_otherwise
 from pii_tracer.lineage.sql.accounting.harmless_statements import without_data
+from pii_tracer.lineage.sql.accounting.meaning_changing_settings import filled_in, read_otherwise
 from pii_tracer.lineage.sql.accounting.unfollowed_moves import reason_of
 from pii_tracer.lineage.sql.clone_call_alter import altered, called, cloned, moved, tended
 from pii_tracer.lineage.sql.intermediate_tables import Before, Intermediate, after, replaces_partitions
@@ -27,8 +27,8 @@ from pii_tracer.lineage.sql.statement_audit import audit
 from pii_tracer.lineage.sql.statement_effects import Draft, Effect, StatementLineage, through_view
 from pii_tracer.lineage.sql.statements import file_statements
 from pii_tracer.lineage.sql.statements.create_statements import created, learn_variables
+from pii_tracer.lineage.sql.statements.maintained_tables import takes_in_alone
 from pii_tracer.lineage.sql.statements.merge_statements import merged
-from pii_tracer.lineage.sql.statements.tended_tables import takes_in_alone
 from pii_tracer.lineage.sql.statements.trigger_rows import of_table
 from pii_tracer.lineage.sql.statements.update_statements import updated
 from pii_tracer.lineage.sql.text.current_database import current_database

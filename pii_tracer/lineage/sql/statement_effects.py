@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
-from pii_tracer.lineage.sql.hashes_of_dialects import with_own_functions
+from pii_tracer.lineage.sql.foreign_dialect_functions import with_own_functions
 from pii_tracer.lineage.sql.relations import (
     IDENTITY,
     Dep,

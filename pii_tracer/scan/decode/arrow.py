@@ -15,7 +15,7 @@ from pii_tracer.scan.decode import compressed_streams
 from pii_tracer.scan.decode.cells import cell_search, small_cells, variant
 from pii_tracer.scan.decode.file_kind import file_kinds
 from pii_tracer.scan.decode.table_metadata import Role, walk
-from pii_tracer.scan.forms import bytes_in_text, escape_free_text
+from pii_tracer.scan.forms import escape_free_text, text_bytes_decoding
 from pii_tracer.scan.hit_collector import Collector
 
 
@@ -224,7 +224,7 @@ def _suspects(array: Any, collector: Collector, label: str) -> Any:
     _, borders, data = apart.buffers()
     ends = np.frombuffer(borders, np.int64, len(apart) + 1, apart.offset * 8)
     here = memoryview(data)[ends[0] : ends[-1]]
-    spots = np.union1d(collector.patterns.spots(here, label), bytes_in_text.places(here, ends[:-1] - ends[0]))
+    spots = np.union1d(collector.patterns.spots(here, label), text_bytes_decoding.places(here, ends[:-1] - ends[0]))
     found = np.unique(np.searchsorted(ends, spots + ends[0], side="right") - 1)
     if not collector.patterns.has_tiny:
         return found

@@ -30,7 +30,7 @@ from pii_tracer.scan.decode.parquet_pages import Page, PageError, numbers, pages
 from pii_tracer.scan.decode.table_metadata import Role
 from pii_tracer.scan.false_cell_hits import gaps
 from pii_tracer.scan.hit_collector import Collector
-from pii_tracer.scan.shapes.chunk_shapes import Place, TextShape
+from pii_tracer.scan.shapes.chunk_value_tables import Place, TextShape
 from pii_tracer.scan.shapes.file_shapes import FileShapes, shapes_in
 
 ROWS = 65_536

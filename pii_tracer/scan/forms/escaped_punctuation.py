@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 from pii_tracer.scan.forms import escape_views, escaped_letters
-from pii_tracer.scan.forms.anchors import in_order
+from pii_tracer.scan.forms.altered_value_anchors import in_order
 from pii_tracer.scan.forms.escape_views import View, replaced, undone, windows
 
 _LAYERS = 4

@@ -14,10 +14,10 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.forms import (
     escape_free_text,
     escape_views,
+    fully_escaped_values,
     national_phone_numbers,
     spaced_numbers,
     transcriptions,
-    whole_escapes,
 )
 from pii_tracer.scan.hits import Form
 from pii_tracer.scan.value_encodings import (
@@ -271,7 +271,7 @@ class Tables:
         for text in strong_writings(key_set, given):
             self._uuid(key_set.name, text)
         number = bare_number(given.strip() or given)
-        for text in whole_escapes.in_other_digits(number) if number is not None else ():
+        for text in fully_escaped_values.in_other_digits(number) if number is not None else ():
             add(self.folded, text.encode(), (key_set.name, Form.ESCAPED))
 
     def _plain_text(self, name: str, value: str) -> None:
@@ -318,11 +318,11 @@ class Tables:
                 add(self.folded, escaped.encode().lower(), (name, Form.HTML))
             for wide in utf16(spelling):
                 add(self.folded, wide.lower(), (name, Form.UTF16))
-            for escaped in whole_escapes.escaped(spelling):
+            for escaped in fully_escaped_values.escaped(spelling):
                 add(self.folded, escaped.encode().lower(), (name, Form.ESCAPED))
-            for page in whole_escapes.in_code_pages(spelling) | whole_escapes.misread(spelling):
+            for page in fully_escaped_values.in_code_pages(spelling) | fully_escaped_values.misread(spelling):
                 add(self.folded, page.lower(), (name, Form.TEXT))
-            for header in whole_escapes.in_old_headers(spelling):
+            for header in fully_escaped_values.in_old_headers(spelling):
                 add(self.folded, header.lower(), (name, Form.ESCAPED))
             for text in transcriptions.of_text(spelling):
                 add(self.folded, text.encode().lower(), (name, Form.ENCODED))
@@ -333,7 +333,10 @@ class Tables:
                 add(self.folded, cased.encode().hex().encode(), (name, Form.HEX))
                 for core in (*base64_cores(cased.encode()), *transcriptions.base64_of_base64(cased)):
                     add(self.exact, core, (name, Form.BASE64))
-            for encoded, is_base64 in (*whole_escapes.wide_encoded(spelling), *whole_escapes.old_encoded(spelling)):
+            for encoded, is_base64 in (
+                *fully_escaped_values.wide_encoded(spelling),
+                *fully_escaped_values.old_encoded(spelling),
+            ):
                 table = self.exact if is_base64 else self.folded
                 add(table, encoded, (name, Form.BASE64 if is_base64 else Form.HEX))
 

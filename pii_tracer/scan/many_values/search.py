@@ -1,6 +1,6 @@
 """The search for so many values that the patterns of all their writings cannot be held.
 
-Only the plain patterns of all values are. Of their writings and digests windows are known (`windows_of_values`). Where
+Only the plain patterns of all values are. Of their writings and digests windows are known (`encoding_windows`). Where
 one stands in the data, the patterns of its owners are made, and searched there as those of few values are. So no less
 is found: a window stands in every pattern. Over ends of lines more is, as every pattern is looked for there.
 """
@@ -19,8 +19,8 @@ import numpy as np
 from pii_tracer.scan.forms import line_wraps
 from pii_tracer.scan.forms.pattern_automaton import Automaton, Search, Table, Tables, Term, add
 from pii_tracer.scan.hits import Form
+from pii_tracer.scan.many_values.encoding_windows import WRITINGS, Value, builder_of
 from pii_tracer.scan.many_values.pattern_windows import Places
-from pii_tracer.scan.many_values.windows_of_values import WRITINGS, Value, builder_of
 from pii_tracer.scan.pattern_prefilter import Sieve
 from pii_tracer.scan.value_encodings import ALGORITHMS
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from pii_tracer.model.datasets import PLAIN, ElementAccess, FieldAccess, Format, KeyPart, Match, MatchTerm
 from pii_tracer.model.hive_text.layout import FileText
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.keys_as_text import joined
 from pii_tracer.model.number_keys import plain
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import Form
@@ -26,7 +26,7 @@ _ALONE = PLAIN | {Format.KAFKA}
 """Formats in which each row that lies there counts."""
 
 Values = Mapping[str, frozenset[str]]
-"""The texts of persons' keys (`pii_tracer.model.key_columns`) in all spellings, by key set."""
+"""The texts of persons' keys (`pii_tracer.model.keys_as_text`) in all spellings, by key set."""
 
 
 class UnknownRowsError(Exception):

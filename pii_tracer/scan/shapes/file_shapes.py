@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from pii_tracer.scan.hit_collector import Collector
 from pii_tracer.scan.hits import FileScan
-from pii_tracer.scan.shapes.chunk_shapes import ColumnShape, Place, column_shape
 from pii_tracer.scan.shapes.chunk_skipping import Shape, Sought
+from pii_tracer.scan.shapes.chunk_value_tables import ColumnShape, Place, column_shape
 from pii_tracer.scan.value_forms import Patterns
 
 

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from pii_tracer.model.locations import HdfsLocation, ObjectLocation
 from pii_tracer.model.plan import Copy
-from pii_tracer.scan.false_bound_hits import without_explained
+from pii_tracer.scan.false_min_max_hits import without_explained
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import judge, judge_held
 from pii_tracer.verify.held_rows import IN_STREAMS

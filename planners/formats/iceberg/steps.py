@@ -18,7 +18,7 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_REF,
 )
 from pii_tracer.model.canonical_json import iso
-from planners.formats.shared_files import sharers
+from planners.formats.sharing_tables import sharers
 from planners.locate.sql.shared_rows import mask_mentions
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 

@@ -10,7 +10,7 @@ from pii_tracer.lake.streaming_checkpoints import SINK_LOG
 from pii_tracer.model.actions import Action
 from pii_tracer.model.hive_text.layout import TEXT_TABLE
 from pii_tracer.model.plan import Copy
-from planners.formats.shared_files import sharers
+from planners.formats.sharing_tables import sharers
 from planners.locate.sql.shared_rows import mask_mentions
 from planners.step_drafts import CopyDraft, Draft, StepWriter
 

@@ -16,7 +16,7 @@ from itertools import islice, product
 
 from pii_tracer.model.column_paths import elements_of, keys_of, struct_fields
 from pii_tracer.model.datasets import Access, ElementAccess, FieldAccess, JsonAccess
-from pii_tracer.model.key_columns import split
+from pii_tracer.model.keys_as_text import split
 from pii_tracer.model.number_keys import EXACT, without_fraction
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.app.planning.lineage_text_search import telling_jobs
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import JobRef
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from tests.lineage.graphs import ds, edge
 from tests.scan.test_altered_forms import _patterns

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from pii_tracer.cli.main import run
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
-from tests.cli.small import RECEIVED
+from tests.e2e.exchange import begin, write_files
 from tests.leaks import Person, leaks
-from tests.sparksession import small_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.slow]
 
@@ -86,38 +84,14 @@ def write_estate(base: Path) -> None:
     declared = [{"name": "app.users", "format": "delta", "location": "tables/users"}]
     folders = {"app.teams": "teams", "app.shelves": "shelves", "app.drawers": "drawers"}
     declared += [{"name": n, "format": TABLES[n], "location": f"tables/{folder}"} for n, folder in folders.items()]
-    estate = {
-        "version": 1,
-        "estate": "teams",
-        "environment": "local",
-        "spark": small_spark(),
-        "catalogs": {
-            "ex": {"type": "iceberg-hadoop", "warehouse": "warehouse"},
-            "spark_catalog": {"type": "declared", "tables": declared},
-        },
-        "roots": ["warehouse", "tables"],
-        "lineage": {"sql": ["jobs.sql"]},
-        "subjects": [{**subject, "tables": [{"table": name, **told} for name in TABLES]}],
-    }
-    (base / "pii-tracer.yaml").write_text(yaml.safe_dump(estate))
-    (base / "policy.yaml").write_text(yaml.safe_dump({"version": 1, "allow_immediate_retention": True}))
-    request: dict[str, Any] = {"id": "EX-1", "law": "GDPR", "received": RECEIVED}
-    (base / "request.yaml").write_text(yaml.safe_dump({**request, "subject": {"type": "user", "key": USER}}))
-    (base / "jobs.sql").write_text("SELECT 1;\n")
+    subject |= {"tables": [{"table": name, **told} for name in TABLES]}
+    write_files(base, "teams", declared, subject)
 
 
 def build(base: Path, spark: Any) -> None:
     """The tables, each with a history, deletion vectors or delete files, a change feed, a branch and a tag."""
     write_estate(base)
-    spark.conf.set("spark.sql.catalog.ex", "org.apache.iceberg.spark.SparkCatalog")
-    spark.conf.set("spark.sql.catalog.ex.type", "hadoop")
-    spark.conf.set("spark.sql.catalog.ex.warehouse", str(base / "warehouse"))
-    spark.conf.set("spark.sql.catalog.ex.cache-enabled", "false")
-    spark._jsparkSession.sessionState().catalogManager().reset()
-    for schema in ("app", "ex.core"):
-        spark.sql(f"CREATE DATABASE IF NOT EXISTS {schema}")
-    for name in ("app.users", "app.teams", "app.shelves", "app.drawers"):
-        spark.sql(f"DROP TABLE IF EXISTS {name}")
+    begin(base, spark, ("app", "ex.core"), ("app.users", "app.teams", "app.shelves", "app.drawers"))
     users = [(USER, [TWO]), (TWO, [USER, THREE]), (THREE, [])]
     spark.createDataFrame(users, "user_id string, friends array<string>").createOrReplaceTempView("made_users")
     spark.sql(f"CREATE TABLE app.users USING delta LOCATION '{base}/tables/users' AS SELECT * FROM made_users")

@@ -16,9 +16,9 @@ import pytest
 from pyiceberg.table import Table
 
 from executors.catalogs.nessie import executor as nessie_executor
-from executors.catalogs.nessie import references as nessie_refs
+from executors.catalogs.nessie import live_references as nessie_refs
 from executors.catalogs.nessie.executor import NessieExecutor
-from executors.catalogs.nessie.references import (
+from executors.catalogs.nessie.live_references import (
     client_of,
     drop_work,
     heads,
@@ -28,7 +28,7 @@ from executors.catalogs.nessie.references import (
 )
 from executors.context import ExecutionContext
 from executors.formats.iceberg.catalog_settings import catalog_conf
-from executors.sweep.listed_files import Listed
+from executors.sweep.store_folder_sweep import Listed
 from pii_tracer.lake.catalogs.nessie.client import NessieConflict, RefType
 from pii_tracer.lake.inventory import NESSIE_WORK_BRANCH
 from pii_tracer.model.errors import EstateError, RunError

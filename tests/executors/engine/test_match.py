@@ -25,7 +25,7 @@ from pii_tracer.model.datasets import (
     MatchTerm,
 )
 from pii_tracer.model.errors import PiiTracerError, RunError
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.keys_as_text import joined
 from tests.executors.world import EMAIL, UID, Steps, context
 from tests.sparksession import SparkEstate
 

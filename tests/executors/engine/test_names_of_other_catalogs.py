@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from executors.engine import known_tables
+from executors.engine import table_registration
 from executors.formats.delta.executor import _table
 from executors.formats.registry import support_of
 from executors.sweep.table_retention_settings import _sql_name
@@ -56,10 +56,12 @@ def test_only_names_of_the_session_catalog_are_registered(monkeypatch: pytest.Mo
     remote = tuple(RemoteTable(name, name, DELTA, s3_location(f"s3://bucket/{name}")) for name in names)
     told: list[str] = []
     conf = SimpleNamespace(get=lambda key, default: default, set=lambda key, value: None)
-    monkeypatch.setattr(known_tables, "spark_catalogs", lambda estate: [SimpleNamespace(other_formats=True)])
-    monkeypatch.setattr(known_tables, "EstatePaths", lambda *_: SimpleNamespace(registry=Registry(tables, remote)))
-    monkeypatch.setattr(known_tables, "_register", lambda spark, name, *_: told.append(name))
-    monkeypatch.setattr(known_tables, "_register_in_store", lambda spark, estate, name, *_: told.append(name))
+    monkeypatch.setattr(table_registration, "spark_catalogs", lambda estate: [SimpleNamespace(other_formats=True)])
+    monkeypatch.setattr(
+        table_registration, "EstatePaths", lambda *_: SimpleNamespace(registry=Registry(tables, remote))
+    )
+    monkeypatch.setattr(table_registration, "_register", lambda spark, name, *_: told.append(name))
+    monkeypatch.setattr(table_registration, "_register_in_store", lambda spark, estate, name, *_: told.append(name))
     estate = cast(Estate, SimpleNamespace(catalogs={}))
-    known_tables.register_tables(cast(Any, SimpleNamespace(conf=conf)), estate, tmp_path, stores={"s3"})
+    table_registration.register_tables(cast(Any, SimpleNamespace(conf=conf)), estate, tmp_path, stores={"s3"})
     assert told == ["prod.orders", "prod.orders"]

@@ -9,7 +9,7 @@ import pytest
 
 from executors.engine import spark_session, version_profiles
 from executors.engine.session_settings import session_conf, wanted_packages
-from executors.engine.spark_plan_check import refuse_unfit
+from executors.engine.spark_capability_check import refuse_unfit
 from executors.engine.spark_session import fetching_conf
 from executors.engine.version_profiles import (
     PROFILES,

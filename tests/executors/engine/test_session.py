@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from executors.engine.known_tables import register_tables
 from executors.engine.rebuild_from_query import answer
 from executors.engine.spark_session import open_session
+from executors.engine.table_registration import register_tables
 from executors.engine.version_profiles import installed_profile
 from pii_tracer.config.catalogs import Catalog, CatalogType, DeclaredTable
 from pii_tracer.lake.formats.delta.vocabulary import DELTA

@@ -16,9 +16,10 @@ from executors.keys.kms.key_deletion import KmsExecutor
 from pii_tracer.lake.keys.kms.key_state import kms_key
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, RunError
-from pii_tracer.model.plan import Estimate, Step
+from pii_tracer.model.plan import Step
 from pii_tracer.run.executor_protocol import PartlyDone, Progress
 from tests.kmssupport import OTHER_REGION, REGION, StrictKms, strict_kms
+from tests.review import plans
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 
@@ -35,23 +36,8 @@ def executor(kms: StrictKms) -> KmsExecutor:
 
 
 def step(kms: StrictKms, action: Action, *keys: str) -> Step:
-    return Step(
-        id=f"c-keys/{action.value}",
-        copy_="c-keys",
-        action=action,
-        executor="kms",
-        parameters={"kms_keys": list(keys), "region": REGION, "endpoint_url": kms.endpoint, "window_days": 7},
-        depends_on=(),
-        hazards=(),
-        preconditions=(),
-        verification="",
-        irreversible=True,
-        earliest_start=NOW,
-        earliest_finish=NOW,
-        latest_start=NOW,
-        estimate=Estimate(),
-        reason="",
-    )
+    parameters = {"kms_keys": list(keys), "region": REGION, "endpoint_url": kms.endpoint, "window_days": 7}
+    return plans.step(f"c-keys/{action.value}", "c-keys", action=action, executor="kms", parameters=parameters)
 
 
 def state(kms: StrictKms, key: str) -> str:

@@ -12,23 +12,21 @@ import pytest
 from deltalake import DeltaTable
 
 from executors.context import ExecutionContext
-from executors.keys.envelope.key_destruction import ShredExecutor
+from executors.keys.envelope.key_destruction_check import ShredExecutor
 from pii_tracer.config.estate_file import load_estate
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (
-    Carries,
     CopyKind,
-    DatasetId,
     KeySet,
     Match,
     MatchTerm,
-    Strategy,
 )
 from pii_tracer.model.errors import RunError
-from pii_tracer.model.plan import Copy, Estimate, Step
+from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import Progress
 from tests.e2e import shredded
+from tests.review import plans
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=timezone.utc)
 TERM = MatchTerm(column="caller", key_set="caller", type="string")
@@ -54,39 +52,13 @@ class World:
         DeltaTable(str(self.base / "tables" / "keys")).delete(f"caller = '{shredded.PERSON}'")
 
     def copy(self, name: str, match: Match | None = None) -> Copy:
-        return Copy(
-            id=f"c-tel.{name}",
-            kind=CopyKind.KEY,
-            dataset=DatasetId(namespace="file", name=name),
-            table=f"tel.{name}",
-            location=str(self.base / "tables" / name),
-            format=DELTA,
-            carries=Carries.KEY,
-            strategy=Strategy.DELETE_BY_KEY,
-            columns=(),
-            lineage=(),
-            reason="",
-            match=match,
-        )
+        place = {"table": f"tel.{name}", "location": str(self.base / "tables" / name)}
+        return plans.copy(f"c-tel.{name}", kind=CopyKind.KEY, format=DELTA, match=match, **place)
 
     def step(self, action: Action, **parameters: Any) -> Step:
-        return Step(
-            id="c-tel.keys/06",
-            copy_="c-tel.keys",
-            action=action,
-            executor="shred",
-            parameters={"keys": "callers", **parameters},
-            depends_on=("c-tel.keys/05",),
-            hazards=(),
-            preconditions=(),
-            verification="",
-            irreversible=False,
-            earliest_start=NOW,
-            earliest_finish=NOW,
-            latest_start=NOW,
-            estimate=Estimate(),
-            reason="",
-        )
+        parameters = {"keys": "callers", **parameters}
+        after = ["c-tel.keys/05"]
+        return plans.step("c-tel.keys/06", "c-tel.keys", after, action=action, executor="shred", parameters=parameters)
 
     @property
     def waiting(self) -> tuple[Step, Copy]:

@@ -22,7 +22,7 @@ from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.lineage import LineageSources
 from pii_tracer.lake.catalogs.base import CatalogView
 from pii_tracer.lake.catalogs.hive import client, tables
-from pii_tracer.lake.catalogs.hive.storage import Refused, kept_as
+from pii_tracer.lake.catalogs.hive.table_kind_detection import Refused, kept_as
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.formats.delta.vocabulary import DELTA

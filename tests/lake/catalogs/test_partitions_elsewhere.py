@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from pii_tracer.config.estate_file import Archive, Estate
+from pii_tracer.lake.catalog_only_partitions import PlacesOfPartitions
 from pii_tracer.lake.catalogs import registered_tables
 from pii_tracer.lake.catalogs.base import CatalogEntry, FilePlace, Listing, Opaque, PartitionsApart
 from pii_tracer.lake.catalogs.glue.tables import as_metastore
-from pii_tracer.lake.catalogs.hive.storage import lies_inside
+from pii_tracer.lake.catalogs.hive.table_kind_detection import lies_inside
 from pii_tracer.lake.catalogs.hive.table_walk import PartitionEntry, TableWalk, untold_keys
 from pii_tracer.lake.catalogs.partitions_elsewhere import names_nobody
 from pii_tracer.lake.catalogs.registered_tables import Registry, read_registry
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
-from pii_tracer.lake.partitioned_tables import PlacesOfPartitions
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind

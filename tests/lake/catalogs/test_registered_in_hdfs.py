@@ -16,7 +16,7 @@ from pii_tracer.lake.catalogs.registered_tables import HdfsTable, Registry, read
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.registered_places import with_registered
-from pii_tracer.lake.stores.s3.table_reading import TablesAsked
+from pii_tracer.lake.stores.s3.table_look_types import TablesAsked
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.hive_text.layout import Serde, TextColumn, TextLayout, TextPartition, TextTable, digest_of
 from pii_tracer.model.locations import hdfs_location

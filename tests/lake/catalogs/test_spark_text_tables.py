@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pii_tracer.lake.catalogs.hive.spark_text_tables import spark_text_table
-from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, kept_as
+from pii_tracer.lake.catalogs.hive.table_kind_detection import Kept, Refused, kept_as
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.discovery import discover
 from pii_tracer.lake.rows.current_rows import read_columns

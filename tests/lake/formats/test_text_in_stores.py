@@ -13,7 +13,7 @@ from executors.formats.plain_files.parquet_dictionaries import holds_nothing
 from executors.formats.plain_files.row_removal import RowRemoval
 from pii_tracer.lake.formats.plain_files.rows import rows_of_file
 from pii_tracer.lake.formats.plain_files.store_folder import Bare, StoredFolder, look_at_folder
-from pii_tracer.lake.stores.remote_file import RemoteFile
+from pii_tracer.lake.stores.remote_path import RemoteFile
 from pii_tracer.model.datasets import DatasetId, Format, Match, MatchTerm
 from pii_tracer.model.hive_text.layout import (
     Serde,

@@ -27,7 +27,7 @@ from pii_tracer.model.column_paths import Spot
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.proof.storage_witness import in_log, manifest_of
+from pii_tracer.proof.storage_change_witness import in_log, manifest_of
 from tests.lake.s3_lakehouse import estate_of
 from tests.toyformat.installation import toy_installed
 from tests.toyformat.tables import write_toy

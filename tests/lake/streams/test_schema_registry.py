@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from pii_tracer.config.kafka import KafkaCluster, RecordPart
-from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
 from pii_tracer.lake.streams.kafka.records import Undecodable, decode
+from pii_tracer.lake.streams.kafka.schema_lookup import ClusterSchemas
 from pii_tracer.lake.streams.kafka.schema_registry import AUTH
 from pii_tracer.model.errors import EstateError
 from tests.protobufsupport import COMMON, ORDER, file, framed, order

@@ -12,7 +12,7 @@ import yaml
 
 from pii_tracer.cli.main import run
 from pii_tracer.lineage.graph.graph_file import load
-from pii_tracer.lineage.sources.dataset_facets import Notes
+from pii_tracer.lineage.sources.dataset_descriptions import Notes
 from pii_tracer.lineage.sources.openlineage.event_log import EventLog
 from pii_tracer.model.datasets import DatasetId
 from tests.lineage.conftest import COPY, PAYMENTS, column_facet, dataset, event

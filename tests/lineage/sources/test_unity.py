@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.config.lineage import LineageSources, SameDataset, UnityLineage
 from pii_tracer.lake.catalogs.base import CatalogView
-from pii_tracer.lake.catalogs.unity.statements import Clock, Warehouse
+from pii_tracer.lake.catalogs.unity.statement_execution import Clock, Warehouse
 from pii_tracer.lineage.dataset_names import Identities
 from pii_tracer.lineage.graph.edges import EdgeType, Subtype
 from pii_tracer.lineage.harvest import Given, Harvested, harvest_all

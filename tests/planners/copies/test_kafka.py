@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from pii_tracer.config.estate_file import Estate, Request
 from pii_tracer.config.kafka import Topic
 from pii_tracer.lake.inventory import Inventory, TableState, TopicState
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (

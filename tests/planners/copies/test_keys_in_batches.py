@@ -16,7 +16,7 @@ from pii_tracer.model.datasets import (
     Match,
     MatchTerm,
 )
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.keys_as_text import joined
 from planners.copies import person_rows
 from planners.copies.person_rows import (
     count_of_table,

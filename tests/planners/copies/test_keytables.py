@@ -11,13 +11,13 @@ from pydantic import ValidationError
 
 from pii_tracer.config.keys import KeyTable
 from pii_tracer.lake.keys.key_facts import KeyFacts, KmsKey
+from pii_tracer.lineage.graph.canonical_facts import Facts, with_edges
 from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,
     JobRef,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import Facts, with_edges
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import (
     Column,

@@ -6,7 +6,7 @@ import pytest
 
 from pii_tracer.config.subjects import Identifier, Subject, SubjectTable
 from pii_tracer.model.errors import PersonsUnknown
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.keys_as_text import joined
 from planners.copies.match_key_resolution import Keys, SourceRows, Wanted, resolve, with_table
 from planners.locate.key_uniqueness import SameKey
 

@@ -23,7 +23,7 @@ from pii_tracer.model.datasets import (
 )
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.review.drift import World, hard, step_drift
-from planners.copies.dependent_objects import with_history
+from planners.copies.archives_and_branches import with_history
 from planners.copies.executor_support import unsupported
 from planners.schedule.step_order import order
 from planners.step_drafts import CopyDraft, Draft

@@ -9,13 +9,13 @@ import pytest
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,
     JobRef,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import (

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory, InventoryGap
-from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.model.datasets import Column, Format

@@ -14,7 +14,7 @@ from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.object_tables import tables_of
 from pii_tracer.model.datasets import Column, Format
 from planners.draft.column_guesses import category_of, key_strength, kind_of_person, may_tell_of_person, words_of
-from planners.draft.folders_around import development_roots
+from planners.draft.draft_roots import development_roots
 from planners.draft.place_split import cut_place
 from planners.draft.subject_guesses import SampledTable, guess_subjects
 from planners.draft.table_names import names_of

@@ -8,7 +8,7 @@ import pytest
 
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory
-from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column, Format, Match, MatchTerm, Strategy
 from pii_tracer.model.plan import Gap, HeldColumn, Mask

@@ -9,8 +9,8 @@ import pytest
 
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import Edge, EdgeType, Subtype
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, Column, ColumnId, CopyKind, DatasetId, Strategy
 from pii_tracer.model.plan import Copy, Gap

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.inventory import Ref, RefKind
-from pii_tracer.lake.partitioned_tables import PartitionedTable
 from pii_tracer.model.datasets import DatasetId, Format
 from pii_tracer.model.legal_holds import kept_as_asked, kept_unasked
 from planners.copies.scan_evidence import Evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pii_tracer.lake.partitioned_tables import PartitionedTable
+from pii_tracer.lake.catalog_only_partitions import PartitionedTable
 from pii_tracer.model.datasets import DatasetId, Format
 from tests.planners.smalllake import Lake, archive, dataset, hold, strategies
 

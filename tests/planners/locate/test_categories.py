@@ -7,9 +7,9 @@ import random
 import pytest
 
 from pii_tracer.config.estate_file import Estate
-from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
-from pii_tracer.lineage.sources.dataset_facets import Tag
+from pii_tracer.lineage.sources.dataset_descriptions import Tag
 from pii_tracer.model.datasets import Carries, ColumnId
 from pii_tracer.model.errors import ConfigError
 from planners.locate.edge_effects import Anonymisers, declared_anonymisers

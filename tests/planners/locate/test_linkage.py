@@ -6,13 +6,13 @@ import pytest
 
 from pii_tracer.config.subjects import SubjectTable
 from pii_tracer.lineage.dataset_names import VIEW
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,
     Evidence,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import (
     Carries,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.model.datasets import Column, Format
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.keys_as_text import joined
 from pii_tracer.model.number_keys import without_fraction
 from planners.copies.scan_evidence import Evidence
 from planners.locate.lossy_key_types import _types

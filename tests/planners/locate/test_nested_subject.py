@@ -11,7 +11,7 @@ from pii_tracer.config.keys import KeyTable
 from pii_tracer.config.subjects import Identifier, Subject, SubjectTable
 from pii_tracer.lake.formats.delta.vocabulary import DELTA
 from pii_tracer.lake.inventory import Inventory, TableState, TopicState
-from pii_tracer.lineage.graph.facts import with_edges
+from pii_tracer.lineage.graph.canonical_facts import with_edges
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.column_paths import Spots, find_spot
 from pii_tracer.model.datasets import (

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pii_tracer.config.subjects import Subject
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,
@@ -16,7 +17,6 @@ from pii_tracer.lineage.graph.edges import (
     JobRef,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.graph_file import load
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, ColumnId, DatasetId

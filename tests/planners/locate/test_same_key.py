@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pii_tracer.config.subjects import Identifier, Subject
 from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.inventory import Inventory, TableState
-from pii_tracer.lineage.graph.facts import collect
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Column, DatasetId
 from pii_tracer.model.plan import Gap

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import (
     Edge,
     EdgeType,
@@ -18,7 +19,6 @@ from pii_tracer.lineage.graph.edges import (
     Membership,
     Subtype,
 )
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, Column, ColumnId
 from planners.locate.key_location import Carriage, follow

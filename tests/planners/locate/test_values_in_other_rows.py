@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pii_tracer.config.subjects import Identifier, Subject, SubjectTable
+from pii_tracer.lineage.graph.canonical_facts import collect
 from pii_tracer.lineage.graph.edges import Edge, EdgeType, Evidence, JobRef, Membership, Subtype
-from pii_tracer.lineage.graph.facts import collect
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, Column, ColumnId
 from planners.locate.key_location import Carriage, follow

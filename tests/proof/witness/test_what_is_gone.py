@@ -13,7 +13,7 @@ from pii_tracer.model.actions import Action
 from pii_tracer.model.canonical_json import canonical
 from pii_tracer.model.datasets import CopyKind, Strategy
 from pii_tracer.model.plan import ErasurePlan, digest_of
-from pii_tracer.proof.storage_witness import FileBefore, before_place, before_step
+from pii_tracer.proof.storage_change_witness import FileBefore, before_place, before_step
 from pii_tracer.review.plan_file import LoadedPlan
 from pii_tracer.run.journal import Kind, Record
 from pii_tracer.verify.verdicts import (

@@ -22,7 +22,7 @@ from pii_tracer.model.datasets import CopyKind, Format
 from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import Copy, ErasurePlan, Step
 from pii_tracer.proof.evidence_leaves import ScopeFile, lines_digest, scope_lines
-from pii_tracer.proof.storage_witness import (
+from pii_tracer.proof.storage_change_witness import (
     FileBefore,
     Seen,
     Witness,

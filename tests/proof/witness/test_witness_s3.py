@@ -10,7 +10,7 @@ from pii_tracer.app.execution.storage_witnesses import watched
 from pii_tracer.app.verification import Verification
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import CopyKind, Format
-from pii_tracer.proof.storage_witness import FileBefore, before_step, read_before
+from pii_tracer.proof.storage_change_witness import FileBefore, before_step, read_before
 from tests.review.plans import copy, plan
 from tests.s3support import PERSON, PLAN, World, estate, keyring, standin, step, world
 from tests.waivers import MARKS

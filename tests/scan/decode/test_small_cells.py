@@ -18,7 +18,7 @@ import pytest
 import zstandard
 
 from pii_tracer.scan.decode.cells import cell_search, small_cells, unmarked_streams
-from pii_tracer.scan.forms.written_bytes import LEAST_HEX, LINE, LONG, long_runs
+from pii_tracer.scan.forms.text_bytes_finding import LEAST_HEX, LINE, LONG, long_runs
 from pii_tracer.scan.hit_collector import Collector
 from tests.scan.support import BOTH, PHONE
 

@@ -1,8 +1,8 @@
 """Tables of the AWS Glue Data Catalog: Iceberg, Delta, Hudi and plain files, with their partitions.
 
 https://docs.aws.amazon.com/glue/latest/webapi/API_Table.html. A table is a Hive metastore's in other words, and is told
-by the same marks (`hive.storage`). Iceberg: https://iceberg.apache.org/docs/latest/aws/#glue-catalog; Delta:
-https://docs.aws.amazon.com/athena/latest/ug/delta-lake-tables.html; Hudi:
+by the same marks (`hive.table_kind_detection`). Iceberg: https://iceberg.apache.org/docs/latest/aws/#glue-catalog;
+Delta: https://docs.aws.amazon.com/athena/latest/ug/delta-lake-tables.html; Hudi:
 https://hudi.apache.org/docs/syncing_aws_glue_data_catalog/. One that is not known, or whose files are no plain ones, is
 a gap, and its files are never read as a plain table's.
 """
@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError, PaginationError
 from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.aws_errors import error_code, remedy
 from pii_tracer.lake.catalogs.base import Listing
-from pii_tracer.lake.catalogs.hive.storage import (
+from pii_tracer.lake.catalogs.hive.table_kind_detection import (
     Kept,
     Refused,
     is_view,

@@ -21,7 +21,7 @@ from pii_tracer.lake.catalogs.base import (
     sql_name,
 )
 from pii_tracer.lake.catalogs.hive.spark_text_tables import spark_text_table
-from pii_tracer.lake.catalogs.hive.storage import (
+from pii_tracer.lake.catalogs.hive.table_kind_detection import (
     Kept,
     Refused,
     is_csv_of_spark,

@@ -14,7 +14,7 @@ from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import CatalogEntry, Listing, sql_name
 from pii_tracer.lake.catalogs.hive.client import Metastore, is_unknown_method
 from pii_tracer.lake.catalogs.hive.security import Security, way_out
-from pii_tracer.lake.catalogs.hive.storage import Kept, Refused, is_view, place_of
+from pii_tracer.lake.catalogs.hive.table_kind_detection import Kept, Refused, is_view, place_of
 from pii_tracer.lake.catalogs.hive.table_walk import PartitionEntry, TableWalk
 from pii_tracer.lake.formats.hive_acid.metastore_notes import is_transactional, notes_of
 from pii_tracer.lake.formats.hive_acid.vocabulary import HIVE_ACID

@@ -17,7 +17,7 @@ from pii_tracer.config.catalogs import Catalog
 from pii_tracer.lake.catalogs.base import CatalogText
 from pii_tracer.lake.catalogs.hive.client import Metastore
 from pii_tracer.lake.catalogs.hive.security import Security
-from pii_tracer.lake.catalogs.hive.storage import parameters_of
+from pii_tracer.lake.catalogs.hive.table_kind_detection import parameters_of
 from pii_tracer.lake.catalogs.hive.tables import batches, databases_of, partitions_of, tables_of
 
 PROPERTIES = "properties and comments"

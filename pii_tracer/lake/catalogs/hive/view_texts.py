@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pii_tracer.lake.catalogs.base import CatalogView
-from pii_tracer.lake.catalogs.hive.storage import parameters_of
+from pii_tracer.lake.catalogs.hive.table_kind_detection import parameters_of
 from pii_tracer.model.datasets import Column
 
 _IN_COMMENT = re.compile(r"\s*/\*\s*(?:Presto|Trino) (?:Materialized )?View:\s*([A-Za-z0-9+/=\s]+?)\s*\*/\s*")

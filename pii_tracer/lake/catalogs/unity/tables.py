@@ -21,7 +21,7 @@ from pii_tracer.lake.catalogs.base import (
     sql_name,
 )
 from pii_tracer.lake.catalogs.hive.spark_text_tables import spark_text_table
-from pii_tracer.lake.catalogs.hive.storage import Refused, kept_as, unread_text
+from pii_tracer.lake.catalogs.hive.table_kind_detection import Refused, kept_as, unread_text
 from pii_tracer.lake.catalogs.hive.view_texts import written_in
 from pii_tracer.lake.catalogs.unity.answers import TableInfo
 from pii_tracer.lake.catalogs.unity.client import UnityClient, UnityRefusal

@@ -11,7 +11,7 @@ from typing import Any
 from pii_tracer.lake.formats.delta.log_paths import decoded
 from pii_tracer.lake.formats.delta.retention import interval_days
 from pii_tracer.lake.formats.delta.transaction_log import DeltaSnapshot, live_adds
-from pii_tracer.lake.formats.kept_settings import DAY_MS
+from pii_tracer.lake.formats.retention_terms import DAY_MS
 from pii_tracer.lake.stores.any_place import AnyPlace
 from pii_tracer.lake.table_descriptions import (
     COLUMNS,

@@ -13,7 +13,7 @@ from pii_tracer.lake.formats.stray_file_marks import STAY_IN_S3
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.lake.stores.s3.table_reading import Looked, judged
+from pii_tracer.lake.stores.s3.table_look_types import Looked, judged
 from pii_tracer.model.locations import S3Location
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from pii_tracer.lake.formats.kept_settings import Kept
+from pii_tracer.lake.formats.retention_terms import Kept
 
 FILES = "delta.deletedFileRetentionDuration"
 LOG = "delta.logRetentionDuration"

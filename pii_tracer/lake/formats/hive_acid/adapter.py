@@ -49,7 +49,7 @@ class HiveAcidFormat(TableFormat):
     erased_in = frozenset({"hdfs"})
 
     def look_in_store(self, asked: FolderAsked) -> Looked:
-        from pii_tracer.lake.formats.hive_acid.store_table import look_at_acid
+        from pii_tracer.lake.formats.hive_acid.erasable_store_table import look_at_acid
 
         return look_at_acid(asked)
 

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from pii_tracer.lake.catalogs.glue.table_format_marks import GlueMarks
     from pii_tracer.lake.dataset_paths import EstatePaths
-    from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
+    from pii_tracer.lake.formats.retention_terms import Kept, RefRetention
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.stores.any_place import AnyPlace
-    from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.lake.stores.s3.table_look_types import Looked, TablesAsked
     from pii_tracer.lake.stores.table_look_types import FolderAsked
     from pii_tracer.lake.stores.table_look_types import Looked as LookedByFolder
 
@@ -84,7 +84,7 @@ class HudiFormat(TableFormat):
     erased_in = frozenset({"hdfs", "gs", "abfss"})
 
     def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
-        from pii_tracer.lake.formats.hudi.store_table import look_at_hudi
+        from pii_tracer.lake.formats.hudi.erasable_store_table import look_at_hudi
 
         return look_at_hudi(asked)
 

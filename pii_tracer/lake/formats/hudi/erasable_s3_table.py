@@ -11,7 +11,7 @@ from pii_tracer.lake.formats.hudi.vocabulary import HUDI
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.lake.stores.s3.table_reading import Looked, judged
+from pii_tracer.lake.stores.s3.table_look_types import Looked, judged
 from pii_tracer.model.locations import S3Location, is_s3, s3_location
 
 _BOOTSTRAPPED = "it was bootstrapped, and reads files outside its folder"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pii_tracer.lake.formats.kept_settings import Kept
+from pii_tracer.lake.formats.retention_terms import Kept
 
 _POLICY = ("hoodie.clean.policy", "hoodie.cleaner.policy")
 _HOURS = ("hoodie.clean.hours.retained", "hoodie.cleaner.hours.retained")

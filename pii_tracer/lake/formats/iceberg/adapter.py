@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
     from pii_tracer.lake.catalogs.glue.table_format_marks import GlueMarks
     from pii_tracer.lake.dataset_paths import EstatePaths
-    from pii_tracer.lake.formats.kept_settings import Kept, RefRetention
+    from pii_tracer.lake.formats.retention_terms import Kept, RefRetention
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.read_result import Found
     from pii_tracer.lake.rows.former_versions import Sought, Version
     from pii_tracer.lake.stores.any_place import AnyPlace
-    from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.lake.stores.s3.table_look_types import Looked, TablesAsked
     from pii_tracer.lake.stores.table_look_types import FolderAsked
     from pii_tracer.lake.stores.table_look_types import Looked as LookedByFolder
     from pii_tracer.lake.table_descriptions import FileNotes
@@ -111,7 +111,7 @@ class IcebergFormat(TableFormat):
     erased_in = frozenset({"hdfs", "gs", "abfss"})
 
     def look_in_store(self, asked: FolderAsked) -> LookedByFolder:
-        from pii_tracer.lake.formats.iceberg.store_table import look_at_iceberg
+        from pii_tracer.lake.formats.iceberg.erasable_store_table import look_at_iceberg
 
         return look_at_iceberg(asked)
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from pii_tracer.lake.catalogs.registered_tables import RemoteTable
+from pii_tracer.lake.formats.iceberg.erasable_store_table import (
+    BRANCHED,
+    NO_NAME,
+    WholeTable,
+    folders_beyond,
+    two_names,
+)
 from pii_tracer.lake.formats.iceberg.metadata_json import metadata_json
 from pii_tracer.lake.formats.iceberg.s3_folders import iceberg_folders
-from pii_tracer.lake.formats.iceberg.store_table import BRANCHED, NO_NAME, WholeTable, folders_beyond, two_names
 from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.lake.stores.s3.table_reading import Looked, judged
+from pii_tracer.lake.stores.s3.table_look_types import Looked, judged
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import S3Location
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
-from pii_tracer.lake.formats.kept_settings import DAY_MS, MAIN, Kept, RefRetention
+from pii_tracer.lake.formats.retention_terms import DAY_MS, MAIN, Kept, RefRetention
 from pii_tracer.lake.inventory import RefKind
 from pii_tracer.lake.stores.any_place import AnyPlace
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from pii_tracer.lake.formats.iceberg.retention import LEAST, REF_AGE
 from pii_tracer.lake.formats.iceberg.table_state import load_iceberg
-from pii_tracer.lake.formats.kept_settings import MAIN, RefRetention
+from pii_tracer.lake.formats.retention_terms import MAIN, RefRetention
 from pii_tracer.lake.stores.any_place import AnyPlace, file_of
 from pii_tracer.model.errors import EstateError
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pii_tracer.lake.dataset_paths import EstatePaths
     from pii_tracer.lake.inventory import TableState
     from pii_tracer.lake.stores.any_place import AnyPlace
-    from pii_tracer.lake.stores.s3.table_reading import Looked, TablesAsked
+    from pii_tracer.lake.stores.s3.table_look_types import Looked, TablesAsked
 
 
 class PlainFiles(TableFormat):
@@ -46,7 +46,7 @@ class PlainFiles(TableFormat):
 
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
         from pii_tracer.lake.formats.plain_files import rows
-        from pii_tracer.lake.stores.remote_file import RemoteFile
+        from pii_tracer.lake.stores.remote_path import RemoteFile
 
         # a folder in another store is no table of the inventory
         return tuple(f.path for f in rows.folder_files(state, paths) if not isinstance(f.path, RemoteFile))

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pii_tracer.config.catalogs import TextEncoding
 from pii_tracer.lake.formats.plain_files.json_types import Shape, line_count
 from pii_tracer.lake.spark_types import arrow_type, avro_type, padded_columns, spark_columns
-from pii_tracer.lake.stores.remote_file import RemoteFile
+from pii_tracer.lake.stores.remote_path import RemoteFile
 from pii_tracer.lake.stores.s3.s3_path import PART, S3Path
 from pii_tracer.model.datasets import Column, Format
 from pii_tracer.model.errors import EstateError

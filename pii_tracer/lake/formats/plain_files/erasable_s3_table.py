@@ -14,7 +14,7 @@ from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.read_result import Found
 from pii_tracer.lake.stores.s3.deletion_obstacles import Folders
 from pii_tracer.lake.stores.s3.s3_path import S3Path
-from pii_tracer.lake.stores.s3.table_reading import Looked, judged
+from pii_tracer.lake.stores.s3.table_look_types import Looked, judged
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.hive_text.layout import text_properties
 

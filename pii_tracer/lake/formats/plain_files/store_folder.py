@@ -11,7 +11,7 @@ from pii_tracer.lake.formats.plain_files.data_file import StoredFile, parts_belo
 from pii_tracer.lake.formats.plain_files.table_state import told_by
 from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.object_tables import without_day
-from pii_tracer.lake.stores.remote_file import RemoteFile
+from pii_tracer.lake.stores.remote_path import RemoteFile
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError

@@ -21,7 +21,7 @@ from pii_tracer.lake.read_result import gap
 from pii_tracer.lake.stores.base import Absent, StoreError
 from pii_tracer.lake.stores.hdfs.former_paths import TRASH
 from pii_tracer.lake.stores.hdfs.listed_folder import ListedFolder
-from pii_tracer.lake.stores.hdfs.nameservices import unknown_to_engines
+from pii_tracer.lake.stores.hdfs.nameservice_settings import unknown_to_engines
 from pii_tracer.lake.stores.hdfs.places import HdfsFile, HdfsKind, HdfsPlace
 from pii_tracer.lake.stores.hdfs.registered_places import with_registered
 from pii_tracer.lake.stores.hdfs.webhdfs import SNAPSHOTS, Status, WebHdfs, client_at, joined

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.hdfs.webhdfs import Status, WebHdfs, joined
-from pii_tracer.lake.stores.remote_file import RemoteFile
+from pii_tracer.lake.stores.remote_path import RemoteFile
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import HdfsLocation, hdfs_location, is_hdfs
 

@@ -24,7 +24,7 @@ from pii_tracer.lake.stores.object_places.version_types import StoredVersion, Ve
 from pii_tracer.model.datasets import PLAIN, Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.locations import ObjectLocation, is_object_place, object_location
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore, versioned_store
 from pii_tracer.lake.stores.object_places.version_types import StoredVersion
-from pii_tracer.lake.stores.remote_file import RemoteFile
+from pii_tracer.lake.stores.remote_path import RemoteFile
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.locations import ObjectLocation, is_object_place, object_location
 from pii_tracer.model.timestamps import instant

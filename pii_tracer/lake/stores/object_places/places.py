@@ -11,7 +11,7 @@ from pii_tracer.lake.stores.catalog_facts_of_table import NamedTable
 from pii_tracer.lake.stores.object_places.version_types import StoredVersion, StoreSettings, VersionState
 from pii_tracer.model.datasets import Format, Frozen
 from pii_tracer.model.hive_text.layout import FileText, TextTable, text_at, text_near, text_properties
-from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS, TextPlaces
 from pii_tracer.model.locations import ObjectLocation
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pii_tracer.lake.stores.object_places.protocol import VersionedStore
 from pii_tracer.lake.stores.object_places.version_types import StoredVersion
-from pii_tracer.lake.stores.remote_file import RemoteFile
+from pii_tracer.lake.stores.remote_path import RemoteFile
 
 
 @dataclass(frozen=True)

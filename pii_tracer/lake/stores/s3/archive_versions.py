@@ -41,7 +41,7 @@ from pii_tracer.lake.stores.s3.object_versions import (
     region_of,
     sha256_of_head,
 )
-from pii_tracer.lake.stores.s3.version_evidence import Evidence, VersionBytes, iter_version_bytes
+from pii_tracer.lake.stores.s3.version_readability import Evidence, VersionBytes, iter_version_bytes
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.gap_kinds import GapKind

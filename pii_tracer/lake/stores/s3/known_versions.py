@@ -85,7 +85,7 @@ def first_byte(client: S3Client, bucket: str, version: ObjectVersion) -> Mapping
 @dataclass
 class VersionParts:
     """Parts of one version, each with an answer that is about the version as it was listed
-    (`pii_tracer.scan.shapes.outlines.Stored`). answer: the last one.
+    (`pii_tracer.scan.shapes.objects_read_before.Stored`). answer: the last one.
     """
 
     client: S3Client

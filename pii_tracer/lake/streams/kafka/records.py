@@ -21,7 +21,7 @@ from pii_tracer.lake.streams.kafka.protobuf_messages import (
     read_message,
 )
 from pii_tracer.model.datasets import JsonAccess, KeyPart, Match, MatchTerm
-from pii_tracer.model.key_columns import joined, split
+from pii_tracer.model.keys_as_text import joined, split
 
 KEY, VALUE = "key", "value"
 

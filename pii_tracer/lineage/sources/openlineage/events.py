@@ -15,8 +15,8 @@ from typing import Any
 from pii_tracer.lineage.dataset_names import Identities, is_place
 from pii_tracer.lineage.graph.edges import LineageGap
 from pii_tracer.lineage.naming_schemes import sql_name
-from pii_tracer.lineage.sources.dataset_facets import Change, Described, Notes, Parent, Tag
-from pii_tracer.lineage.sources.evidence import Proof, iso, micros
+from pii_tracer.lineage.sources.dataset_descriptions import Change, Described, Notes, Parent, Tag
+from pii_tracer.lineage.sources.evidence_merging import Proof, iso, micros
 from pii_tracer.lineage.sources.log_lines import Gaps, files_of, objects_of
 from pii_tracer.lineage.sources.openlineage.event_parsing import (  # fmt: skip
     Dataset,

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pii_tracer.common.http import NoAnswer, ask, bearer
-from pii_tracer.lineage.sources.evidence import iso, micros
+from pii_tracer.lineage.sources.evidence_merging import iso, micros
 from pii_tracer.lineage.sources.log_lines import decoded
 from pii_tracer.lineage.sources.openlineage.event_fetching import Reading, Unreachable
 from pii_tracer.lineage.sources.openlineage.event_parsing import not_an_event

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from pii_tracer.lineage.graph.edges import RENAME, Subtype
-from pii_tracer.lineage.sources.dataset_facets import Change
-from pii_tracer.lineage.sources.evidence import Proof
+from pii_tracer.lineage.sources.dataset_descriptions import Change
+from pii_tracer.lineage.sources.evidence_merging import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events
 from pii_tracer.lineage.sources.openlineage.left_out_columns import LeftOut, LeftOutColumns
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended, Run
-from pii_tracer.lineage.sources.openlineage.told_pairs import Kin, Kindred, ToldPairs
+from pii_tracer.lineage.sources.openlineage.told_dataset_pairs import Kin, Kindred, ToldPairs
 from pii_tracer.lineage.sources.statement_facts import Mended, Told
 from pii_tracer.lineage.sql.statement_effects import Effect
 from pii_tracer.model.datasets import ColumnId, DatasetId

@@ -18,7 +18,7 @@ from zlib import crc32
 
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.lineage.sources.evidence import Proof
+from pii_tracer.lineage.sources.evidence_merging import Proof
 from pii_tracer.lineage.sources.openlineage.event_parsing import Part
 from pii_tracer.model.datasets import ColumnId, DatasetId
 

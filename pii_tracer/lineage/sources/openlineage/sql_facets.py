@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pii_tracer.lineage.sources.evidence import Proof, united
+from pii_tracer.lineage.sources.evidence_merging import Proof, united
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.events import Events
 from pii_tracer.lineage.sources.openlineage.own_names import OwnNames, own_names, together

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pii_tracer.config.lineage import QueryLog
-from pii_tracer.lineage.sources.evidence import micros
+from pii_tracer.lineage.sources.evidence_merging import micros
 from pii_tracer.lineage.sources.log_lines import Gaps, files_of, objects_of
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".parquet")

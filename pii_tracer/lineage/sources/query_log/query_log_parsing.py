@@ -17,7 +17,7 @@ from pathlib import Path
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.lineage import QueryLog
 from pii_tracer.lineage.graph.edges import LineageGap
-from pii_tracer.lineage.sources.evidence import Proof
+from pii_tracer.lineage.sources.evidence_merging import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.log_lines import Gaps
 from pii_tracer.lineage.sources.openlineage.schema_history import Eras

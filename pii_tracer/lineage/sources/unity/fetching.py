@@ -20,9 +20,9 @@ from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.config.catalogs import Catalog, CatalogType
 from pii_tracer.config.lineage import UnityLineage
 from pii_tracer.lake.catalogs.unity.client import UnityRefusal
-from pii_tracer.lake.catalogs.unity.statements import Row, Warehouse, workspace
+from pii_tracer.lake.catalogs.unity.statement_execution import Row, Warehouse, workspace
 from pii_tracer.lineage.graph.edges import LineageGap
-from pii_tracer.lineage.sources.evidence import iso, micros
+from pii_tracer.lineage.sources.evidence_merging import iso, micros
 from pii_tracer.lineage.sources.unity.flows import (
     COLUMNS,
     ENDS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pii_tracer.lineage.dataset_names import plain_name
 from pii_tracer.lineage.graph.edges import LineageGap
-from pii_tracer.lineage.sources.evidence import iso
+from pii_tracer.lineage.sources.evidence_merging import iso
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.unity.flows import TABLES, Flows
 from pii_tracer.model.datasets import DatasetId

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pii_tracer.lineage.dataset_names import VIEW
 from pii_tracer.lineage.graph.edges import Subtype
-from pii_tracer.lineage.sources.evidence import Proof
+from pii_tracer.lineage.sources.evidence_merging import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.openlineage.run_merging import Ended, Run
 from pii_tracer.lineage.sources.unity.dataset_resolution import Listed, Places

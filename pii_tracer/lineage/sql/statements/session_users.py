@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from pii_tracer.lineage.graph.edges import EdgeType
 from pii_tracer.lineage.sql.expressions import children
-from pii_tracer.lineage.sql.statements.user_functions import gives_user
+from pii_tracer.lineage.sql.statements.current_user_functions import gives_user
 
 
 def goes_in(value: exp.Expression) -> bool:

@@ -12,8 +12,8 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from pii_tracer.lineage.sql.accounting.client_settings import as_sent
 from pii_tracer.lineage.sql.accounting.loops import Span, loops, within, without_batches
+from pii_tracer.lineage.sql.accounting.meaning_changing_settings import as_sent
 from pii_tracer.lineage.sql.accounting.named_tables import naming
 from pii_tracer.lineage.sql.statements.trigger_rows import Rows, rows_of
 from pii_tracer.lineage.sql.text import plsql_units, procedure_bodies

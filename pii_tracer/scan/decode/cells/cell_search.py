@@ -14,7 +14,7 @@ from pii_tracer.scan.decode.cells import markup_text
 from pii_tracer.scan.decode.cells.opaque_bytes import are_random_letters, is_opaque
 from pii_tracer.scan.decode.cells.unmarked_streams import unmarked
 from pii_tracer.scan.decode.compressed_streams import DECODERS, STARTS, Beside, PackedError, by_magic
-from pii_tracer.scan.forms.bytes_in_text import Written, written
+from pii_tracer.scan.forms.text_bytes_decoding import Written, written
 
 if TYPE_CHECKING:
     from pii_tracer.scan.hit_collector import Collector

@@ -9,7 +9,7 @@ from pii_tracer.model.errors import ScanError
 from pii_tracer.model.plan import KEEPS_HISTORY, Copy
 from pii_tracer.verify.catalogs.nessie.readable_references import NESSIE, nessie_states
 from pii_tracer.verify.formats.base import State, TableReader, quoted_name
-from pii_tracer.verify.formats.iceberg.kept_snapshots import SnapshotNames
+from pii_tracer.verify.formats.iceberg.snapshot_column_names import SnapshotNames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 
-from pii_tracer.lake.stores.s3.version_evidence import Download, Evidence, VersionBytes
+from pii_tracer.lake.stores.s3.version_readability import Download, Evidence, VersionBytes
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.hive_text.layout import text_at, text_of

@@ -26,17 +26,17 @@ from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import FileText
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.locations import S3Location, object_uri
 from pii_tracer.model.plan import Copy, Mask
-from pii_tracer.scan.false_bound_hits import without_explained
+from pii_tracer.scan.false_min_max_hits import without_explained
 from pii_tracer.scan.folder_scan import scan_bytes, with_name
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.known_columns import key_columns, makes_columns, with_columns_made
 from pii_tracer.scan.object_metadata import search_beside
 from pii_tracer.scan.search_workers import THREADS, KnownByStore, Searchers, Stamp, place_in_store
-from pii_tracer.scan.shapes.outlines import Keeper
-from pii_tracer.scan.shapes.stored_objects import search_in_parts, search_whole
+from pii_tracer.scan.shapes.objects_read_before import Keeper
+from pii_tracer.scan.shapes.partial_object_reads import search_in_parts, search_whole
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.byte_search import (
     judge,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from executors.formats.plain_files.arrow_match import RowsError
 from executors.formats.plain_files.row_removal import RowRemoval
 from pii_tracer.model.datasets import PLAIN, FieldAccess, Format, KeyPart, Match, MatchTerm
-from pii_tracer.model.key_columns import joined, split
+from pii_tracer.model.keys_as_text import joined, split
 from pii_tracer.model.number_keys import spelled
 from planners.copies.person_rows import theirs
 from tests.executors.formats.plain_files.alone import Alone

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from executors.stores.s3.executor import S3Executor
-from executors.value_search import Finds
+from executors.value_search_protocol import Finds
 from pii_tracer.app.execution.executor_value_search import ScanFinder
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.lake.stores.s3.archive_versions import (

@@ -16,8 +16,8 @@ import pytest
 from fastavro import parse_schema, schemaless_writer
 
 from pii_tracer.config.kafka import KafkaCluster, RecordPart
-from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
 from pii_tracer.lake.streams.kafka.records import Undecodable, decode
+from pii_tracer.lake.streams.kafka.schema_lookup import ClusterSchemas
 from pii_tracer.lake.streams.kafka.schema_registry import AUTH
 from pii_tracer.model.datasets import Strategy
 from pii_tracer.model.errors import EstateError, RunError

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from pii_tracer.config.kafka import KafkaCluster, Topic
 from pii_tracer.lake.streams.kafka.record_scan import scan_record
-from pii_tracer.lake.streams.kafka.record_schemas import ClusterSchemas
 from pii_tracer.lake.streams.kafka.records import Record, RecordMatcher, Undecodable
+from pii_tracer.lake.streams.kafka.schema_lookup import ClusterSchemas
 from pii_tracer.model.datasets import Match
 from pii_tracer.scan.value_forms import build_patterns
 from tests.kafkasupport import BY_KEY, BY_VALUE, KEYS, USER, USERS

@@ -20,7 +20,7 @@ from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lake.stores.base import StoreError
 from pii_tracer.lake.stores.hdfs.name_nodes import NameNodes
 from pii_tracer.lake.stores.hdfs.webhdfs import WebHdfs, joined
-from pii_tracer.lineage.graph.facts import Facts
+from pii_tracer.lineage.graph.canonical_facts import Facts
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind

@@ -13,10 +13,10 @@ import msgspec
 from pii_tracer.config.laws import Law
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.readiness.canaries import CanarySearch, canary_findings
+from pii_tracer.readiness.earliest_proof_day import Keeper, Provable, late, provable
 from pii_tracer.readiness.estate_drift import drift, last_known
 from pii_tracer.readiness.estate_snapshot import Coverage, EstateState, TableFacts
 from pii_tracer.readiness.findings import Finding, FindingKind, Level, dated
-from pii_tracer.readiness.provable import Keeper, Provable, late, provable
 from pii_tracer.readiness.score import Score, score
 
 NO_COST = (

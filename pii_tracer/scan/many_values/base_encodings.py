@@ -85,7 +85,7 @@ def uuencoded(values: Bytes) -> Iterator[tuple[Bytes, Places]]:
 
 
 def wide_base64(values: Bytes) -> Iterator[tuple[Bytes, Places]]:
-    """Base64 of UTF-16 in both orders of bytes, as `whole_escapes.wide_encoded`."""
+    """Base64 of UTF-16 in both orders of bytes, as `fully_escaped_values.wide_encoded`."""
     for first in (0, 1):
         wide = np.zeros((len(values), 2 * values.shape[1]), np.uint8)
         wide[:, first::2] = values

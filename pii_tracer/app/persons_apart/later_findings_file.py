@@ -23,7 +23,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import ValidationError
 
 from pii_tracer.app.execution.run_folder import CLOSED
-from pii_tracer.app.persons_apart.found_since import FoundSince, Seal
+from pii_tracer.app.persons_apart.later_findings import FoundSince, Seal
 from pii_tracer.common.atomic_files import sweep_temporaries, system_reason, write_atomic
 from pii_tracer.model.datasets import Frozen
 from pii_tracer.model.errors import Refused

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from pii_tracer.scan.forms import transcriptions, whole_escapes
+from pii_tracer.scan.forms import fully_escaped_values, transcriptions
 from pii_tracer.scan.many_values.pattern_windows import SPANS, Bytes, Places, Ragged
 from pii_tracer.scan.value_encodings import html_escaped, json_escaped, url_escaped
 
@@ -59,7 +59,7 @@ def _maps_of(ways: Callable[[str], tuple[str, ...]]) -> Iterator[SignMap]:
 def partly() -> tuple[SignMap, ...]:
     """Writings of values as they are: some signs change, or all do."""
     found = [*_maps_of(url_escaped), *_maps_of(json_escaped), *_maps_of(html_escaped)]
-    found += _maps_of(whole_escapes.of_some_signs)
+    found += _maps_of(fully_escaped_values.of_some_signs)
     found.append(_map([chr(n).encode("utf-16-le") for n in range(ASCII)], 1))
     found.append(_map([chr(n).encode("utf-32-le") for n in range(ASCII)], 3))
     found.append(_map([chr(n).encode("utf-7").replace(b"@", b"+AEA-") for n in range(ASCII)]))
@@ -70,8 +70,8 @@ def partly() -> tuple[SignMap, ...]:
 @cache
 def in_two_cases() -> tuple[SignMap, ...]:
     """Writings of values as they are and in lower case."""
-    found = list(_maps_of(whole_escapes.of_each_sign))
-    for joint in whole_escapes.JOINTS:
+    found = list(_maps_of(fully_escaped_values.of_each_sign))
+    for joint in fully_escaped_values.JOINTS:
         found.append(_map([f"{n:02x}{joint}".encode() for n in range(ASCII)], len(joint)))
     found += (_map([f"{n}{joint}".encode() for n in range(ASCII)], len(joint)) for joint in transcriptions.JOINTS)
     found.append(_map([f"0x{n:02x}, ".encode() for n in range(ASCII)], 2))
@@ -82,7 +82,7 @@ def in_two_cases() -> tuple[SignMap, ...]:
 @cache
 def in_three_cases() -> tuple[SignMap, ...]:
     """Writings of values as they are, in lower and in upper case."""
-    found = [_map([whole_escapes.wide(chr(n)).encode() for n in range(ASCII)])]
+    found = [_map([fully_escaped_values.wide(chr(n)).encode() for n in range(ASCII)])]
     found.append(_map([f"{n:02x}".encode() for n in range(ASCII)]))
     found += (_map([chr(n).encode(page) for n in range(ASCII)]) for page in transcriptions.MAINFRAME)
     return _different(found)

@@ -1,7 +1,7 @@
 """Bytes that a text lists as numbers or dumps, or writes down with percent signs, in base32 or base85.
 
-What stands there is told by how a stream, or a text, begins in each writing. `pii_tracer.scan.forms.bytes_in_text`
-reads the more common writings.
+What stands there is told by how a stream, or a text, begins in each writing.
+`pii_tracer.scan.forms.text_bytes_decoding` reads the more common writings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
-from pii_tracer.scan.forms.written_bytes import STREAMS, ZLIB, Places, apart_from, runs
+from pii_tracer.scan.forms.text_bytes_finding import STREAMS, ZLIB, Places, apart_from, runs
 
 _LIST = re.compile(rb"(?:-?\d{1,3}(?:\s*,\s*|\s+)){8,}-?\d{1,3}(?![\d.])")
 _NUMBER = re.compile(rb"-?\d+")
@@ -53,7 +53,7 @@ _REGISTRY_RUN = re.compile(rb"hex\(\w+\):([0-9a-f]{2}(?:,(?:\\+\s*)?[0-9a-f]{2})
 
 
 def places(data: bytes, borders: Places | None = None) -> list[int]:
-    """Where something of the kind may stand. borders: as of `written_bytes.spots`."""
+    """Where something of the kind may stand. borders: as of `text_bytes_finding.spots`."""
     found = [start for _, start, _ in _SEARCH.find_matches_as_indexes(data)]
     return found + [place.start() for place in _lists(data, borders)]
 

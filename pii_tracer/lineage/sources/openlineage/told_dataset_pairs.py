@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from pii_tracer.lineage.dataset_names import VIEW
-from pii_tracer.lineage.sources.dataset_facets import Parent
-from pii_tracer.lineage.sources.evidence import Proof
+from pii_tracer.lineage.sources.dataset_descriptions import Parent
+from pii_tracer.lineage.sources.evidence_merging import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
 from pii_tracer.lineage.sources.transitive_closure import reached
 from pii_tracer.model.datasets import DatasetId

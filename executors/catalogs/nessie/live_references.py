@@ -10,7 +10,7 @@ from pathlib import Path
 from executors.context import ExecutionContext
 from executors.engine.local_files import local_path
 from executors.formats.iceberg.orphan_files import list_table, loose, refuse_missing
-from executors.sweep.listed_files import Listed
+from executors.sweep.store_folder_sweep import Listed
 from pii_tracer.common.plurals import counted
 from pii_tracer.config.catalogs import CatalogType
 from pii_tracer.lake.catalogs.default_table_format import NESSIE_TABLE

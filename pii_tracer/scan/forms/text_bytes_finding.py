@@ -1,7 +1,7 @@
 """Where a text writes bytes down: base64, hex, escapes, lists of numbers. What they hold, the text does not show.
 
 A superset, found fast: by how compressed streams begin in each writing, and by runs that are long without a separator.
-`pii_tracer.scan.forms.bytes_in_text` reads what stands there.
+`pii_tracer.scan.forms.text_bytes_decoding` reads what stands there.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from executors.formats.iceberg.references import Reference, references
+from executors.formats.iceberg.reference_reading import Reference, references
 from tests.executors.world import context
 from tests.sparksession import SparkEstate
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from pii_tracer.app.progress import SILENT, Shows
-from pii_tracer.app.s3_tables_now import look_at
+from pii_tracer.app.s3_reading import look_at
 from pii_tracer.app.settings import Settings
 from pii_tracer.app.stored_places import hdfs_reading as hdfs_places
 from pii_tracer.app.stored_places import object_reading as stored_places
@@ -27,7 +27,7 @@ from pii_tracer.lake.keys.parquet_encryption.master_keys import file_keys
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.errors import ExitCode, ScanError, UsageError
 from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
-from pii_tracer.model.hive_text.text_places import NO_TEXTS, TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import NO_TEXTS, TextPlaces
 from pii_tracer.model.locations import (
     HdfsLocation,
     ObjectLocation,

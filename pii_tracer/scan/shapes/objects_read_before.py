@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pii_tracer.scan.false_cell_hits import gaps
-from pii_tracer.scan.shapes.chunk_shapes import Place, read, written
 from pii_tracer.scan.shapes.chunk_skipping import Shape
+from pii_tracer.scan.shapes.chunk_value_tables import Place, read, written
 from pii_tracer.scan.shapes.file_shapes import FileShapes, ShapeKeeper
 
 EDGE = 4096

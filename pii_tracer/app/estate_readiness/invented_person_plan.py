@@ -22,7 +22,7 @@ from pii_tracer.config.subjects import Subject, SubjectRef
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, DatasetId
-from pii_tracer.model.key_columns import joined
+from pii_tracer.model.keys_as_text import joined
 from pii_tracer.model.plan import ErasurePlan, Gap
 from pii_tracer.model.waivers import MarkKey
 from pii_tracer.readiness.known_gaps import KNOWN, Knows

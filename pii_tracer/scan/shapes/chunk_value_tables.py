@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from pii_tracer.model.number_keys import EXACT
 from pii_tracer.scan.decode.arrow import day_texts, is_never_searched
 from pii_tracer.scan.forms import (
-    bytes_in_text,
     escaped_letters,
     escaped_punctuation,
     invisible_characters,
-    joints,
     line_wraps,
     spaced_numbers,
+    text_bytes_decoding,
+    values_in_pieces,
 )
 from pii_tracer.scan.shapes.chunk_skipping import FIRST, LAST, WITHIN, Kind, Shape, border, number_hashes
 from pii_tracer.scan.shapes.word_tables import (
@@ -65,9 +65,9 @@ class TextShape:
             or invisible_characters.stand_in(whole)
             or escaped_letters.stand_in(whole)
             or escaped_punctuation.unseen_stand_in(whole)
-            or joints.stand_in(whole)
+            or values_in_pieces.stand_in(whole)
             or line_wraps.stand_in(whole)
-            or bytes_in_text.stand_in(whole)
+            or text_bytes_decoding.stand_in(whole)
         )
         self._escaped = self._escaped or escaped_punctuation.stand_in(whole)
         self._grouped = self._grouped or spaced_numbers.stand_in(whole)

@@ -11,7 +11,7 @@ from executors.engine.session_settings import session_conf
 from executors.stores.hdfs.spark_rights import refuse_unknown_nameservices
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import NameNode
-from pii_tracer.lake.stores.hdfs.nameservices import (
+from pii_tracer.lake.stores.hdfs.nameservice_settings import (
     reader_address,
     reader_settings,
     spark_settings,

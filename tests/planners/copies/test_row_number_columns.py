@@ -8,7 +8,7 @@ from pii_tracer.config.subjects import Identifier, Subject, SubjectTable
 from pii_tracer.model.datasets import Carries, FieldAccess
 from planners.copies.derived_keys import derive
 from planners.copies.match_key_resolution import SourceRows, Wanted, resolve, with_table
-from planners.copies.row_key_columns import numbered_columns
+from planners.copies.row_number_columns import numbered_columns
 from planners.locate.identifier_traces import ColumnCarriage, Trace
 from planners.locate.key_location import Carriage
 from planners.locate.subject_survey import Survey

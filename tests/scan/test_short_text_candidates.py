@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.forms.pattern_automaton import Tables
 from pii_tracer.scan.hit_collector import Collector
-from pii_tracer.scan.many_values.short_texts import may_stand_in
+from pii_tracer.scan.many_values.short_text_candidates import may_stand_in
 from pii_tracer.scan.value_forms import Patterns
 from tests.scan.test_many_values import VALUES
 

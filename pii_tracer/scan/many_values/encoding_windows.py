@@ -16,7 +16,7 @@ import numpy as np
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.forms import transcriptions
 from pii_tracer.scan.forms.pattern_automaton import Tables, digested_texts, strong_writings
-from pii_tracer.scan.many_values import groups_of_bytes, sign_maps
+from pii_tracer.scan.many_values import base_encodings, per_character_encodings
 from pii_tracer.scan.many_values.pattern_windows import Builder, Bytes, Owners, OwnersInTexts, Ragged
 from pii_tracer.scan.value_encodings import ALGORITHMS, ENOUGH, SEALED, SHORT_BASE64, bare_number, uuid_of
 
@@ -119,9 +119,9 @@ def _add_rows(builder: Builder, rows: Bytes, owners: Owners) -> None:
     in_lower = np.flatnonzero((lower != rows).any(axis=1))
     in_upper = np.flatnonzero(((upper != rows) & (upper != lower)).any(axis=1))
     for cases, maps in (
-        ([(rows, everything)], sign_maps.partly()),
-        ([(rows, everything), (lower, in_lower)], sign_maps.in_two_cases()),
-        ([(rows, everything), (lower, in_lower), (upper, in_upper)], sign_maps.in_three_cases()),
+        ([(rows, everything)], per_character_encodings.partly()),
+        ([(rows, everything), (lower, in_lower)], per_character_encodings.in_two_cases()),
+        ([(rows, everything), (lower, in_lower), (upper, in_upper)], per_character_encodings.in_three_cases()),
     ):
         for signs, which in cases:
             used = np.unique(signs[which])
@@ -129,32 +129,32 @@ def _add_rows(builder: Builder, rows: Bytes, owners: Owners) -> None:
                 leads, size = one.codes[used[one.changes[used]], 0], length * int(one.sizes[used].min()) - one.trimmed
                 if not builder.may_take([one.codes[used]], size, one.window, leads):
                     continue
-                for found in sign_maps.written(signs[which], one):
+                for found in per_character_encodings.written(signs[which], one):
                     theirs = owners[which[found.rows]]
                     builder.add(found.patterns, theirs, one.window, found.inside, longest=found.longest)
     for signs, which in ((rows, everything), (lower, in_lower)):
         if len(which):
             _add_groups(builder, signs[which], owners[which])
-    in_base64 = builder.may_take(groups_of_bytes.BASE64, max(SHORT_BASE64, length * 8 // 6 - 3))
+    in_base64 = builder.may_take(base_encodings.BASE64, max(SHORT_BASE64, length * 8 // 6 - 3))
     for signs, which in ((rows, everything), (lower, in_lower), (upper, in_upper)):
         if not len(which):
             continue
-        for ways in (groups_of_bytes.base64, groups_of_bytes.twice_base64):
+        for ways in (base_encodings.base64, base_encodings.twice_base64):
             for shown, of in ways(signs[which]) if in_base64 else ():
-                builder.add(groups_of_bytes.table(shown), owners[which[of]], _SPARSE)
-    for shown, of in groups_of_bytes.wide_base64(rows) if in_base64 else ():
-        builder.add(groups_of_bytes.table(shown), owners[of], _SPARSE)
+                builder.add(base_encodings.table(shown), owners[which[of]], _SPARSE)
+    for shown, of in base_encodings.wide_base64(rows) if in_base64 else ():
+        builder.add(base_encodings.table(shown), owners[of], _SPARSE)
 
 
 def _add_groups(builder: Builder, rows: Bytes, owners: Owners) -> None:
-    for shown, of in groups_of_bytes.uuencoded(rows):
-        builder.add(groups_of_bytes.table(shown), owners[of], _SPARSE)
-    if not builder.may_take(groups_of_bytes.IN_ONE_WORD, transcriptions.LEAST):
+    for shown, of in base_encodings.uuencoded(rows):
+        builder.add(base_encodings.table(shown), owners[of], _SPARSE)
+    if not builder.may_take(base_encodings.IN_ONE_WORD, transcriptions.LEAST):
         return
-    for shown in groups_of_bytes.base32(rows, transcriptions.LEAST):
-        builder.add(groups_of_bytes.table(shown), owners, _SPARSE)
-    for shown in groups_of_bytes.base85(rows, transcriptions.LEAST):
-        builder.add(groups_of_bytes.table(shown), owners, _SPARSE)
+    for shown in base_encodings.base32(rows, transcriptions.LEAST):
+        builder.add(base_encodings.table(shown), owners, _SPARSE)
+    for shown in base_encodings.base85(rows, transcriptions.LEAST):
+        builder.add(base_encodings.table(shown), owners, _SPARSE)
 
 
 def _cased(rows: Bytes, change: Callable[[bytes], bytes]) -> Bytes:
@@ -170,7 +170,7 @@ def _add_digests(builder: Builder, values: Sequence[Value], first: int) -> None:
         for variant in dict.fromkeys((text, text.lower(), text.upper()))
     ]
     owners = np.array([owner for _, owner in texts], np.uint32)
-    in_hex, in_base64 = builder.may_take([_HEX], _LEAST_HEX), builder.may_take(groups_of_bytes.BASE64, ENOUGH)
+    in_hex, in_base64 = builder.may_take([_HEX], _LEAST_HEX), builder.may_take(base_encodings.BASE64, ENOUGH)
     for form, algorithm in ALGORITHMS.items():
         if not in_hex and form not in SEALED:
             continue
@@ -178,16 +178,16 @@ def _add_digests(builder: Builder, values: Sequence[Value], first: int) -> None:
         joined = b"".join([digest(text, usedforsecurity=False).digest() for text, _ in texts])
         rows = np.frombuffer(joined, np.uint8).reshape(len(texts), -1)
         if in_hex:
-            builder.add(groups_of_bytes.table(_hex(rows)), owners, _SPARSE)
+            builder.add(base_encodings.table(_hex(rows)), owners, _SPARSE)
         if form in SEALED:
-            builder.add(groups_of_bytes.table(rows), owners, _DENSE)
-            for patterns, of in groups_of_bytes.base64_alone(rows) if in_base64 else ():
+            builder.add(base_encodings.table(rows), owners, _DENSE)
+            for patterns, of in base_encodings.base64_alone(rows) if in_base64 else ():
                 builder.add(patterns, owners[of], _SPARSE)
             for joint in transcriptions.DIGEST_JOINTS:
                 signs = _HEX, np.frombuffer(joint.encode(), np.uint8)
                 if not builder.may_take(signs, 3 * transcriptions.TELLING - 1):
                     continue
-                builder.add(groups_of_bytes.table(_in_pieces(rows, joint)), owners, _SPARSE)
+                builder.add(base_encodings.table(_in_pieces(rows, joint)), owners, _SPARSE)
 
 
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)

@@ -1,6 +1,6 @@
 """What `verify` found of a run's persons where the run had found nothing: it counts for all that is said later.
 
-`found_file` keeps it beside the run's journal.
+`later_findings_file` keeps it beside the run's journal.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pii_tracer.scan.forms import listed_bytes
-from pii_tracer.scan.forms.written_bytes import (
+from pii_tracer.scan.forms import rare_text_bytes_decoding
+from pii_tracer.scan.forms.text_bytes_finding import (
     ARMOUR,
     BASE64,
     ESCAPES,
@@ -98,7 +98,7 @@ def stand_in(data: bytes | memoryview) -> bool:
 
 def places(data: bytes | memoryview, borders: Places | None = None) -> Places:
     """Sorted positions near which bytes may be written down. borders: as of `spots`."""
-    listed = listed_bytes.places(bytes(data), borders)
+    listed = rare_text_bytes_decoding.places(bytes(data), borders)
     found = spots(data, borders)
     return np.union1d(found, np.array(listed, np.int64)) if listed else found
 
@@ -110,7 +110,7 @@ def written(text: bytes) -> Iterator[Written]:
     for start, at in starts_in(text):
         yield from _begun(text, start, at)
     yield from _runs(text)
-    yield from (Written(data, whole=True) for data in listed_bytes.read(text))
+    yield from (Written(data, whole=True) for data in rare_text_bytes_decoding.read(text))
     for sign in (b":", b" ", b"-"):
         if b"1f" + sign + b"8b" + sign + b"08" in text:
             for found in _PARTED_HEX.finditer(text):

@@ -1,8 +1,9 @@
 """Versions of objects of which only those bytes are read that can hold a value, by the shapes of their column chunks.
 
-A search reads an object's frame, and the hollow bytes of every chunk that may hold one of the values (`outlines`). All
-that is read has to have the digests that are written down, so that it is what was read before, whatever the store does;
-else the object is read whole. Of the bytes that are not read the store says that they are the same (ADR 26 and 29).
+A search reads an object's frame, and the hollow bytes of every chunk that may hold one of the values
+(`objects_read_before`). All that is read has to have the digests that are written down, so that it is what was read
+before, whatever the store does; else the object is read whole. Of the bytes that are not read the store says that they
+are the same (ADR 26 and 29).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pii_tracer.scan.folder_scan import scan_object
 from pii_tracer.scan.hits import FileScan
 from pii_tracer.scan.scan_ledger import END
 from pii_tracer.scan.shapes.file_shapes import FileShapes
-from pii_tracer.scan.shapes.outlines import EDGE, ObjectKeeper, Outline, Stored, in_order, is_worth
+from pii_tracer.scan.shapes.objects_read_before import EDGE, ObjectKeeper, Outline, Stored, in_order, is_worth
 from pii_tracer.scan.value_forms import Patterns
 
 LEAST = 1 << 19

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from pii_tracer.model.datasets import KeySet
-from pii_tracer.scan.many_values.windows_of_values import written_in
+from pii_tracer.scan.many_values.encoding_windows import written_in
 
 _EASY = re.compile(r"[A-Za-z0-9 .,:;_@/-]*")
 _RUN = re.compile(r"[a-z0-9]+")

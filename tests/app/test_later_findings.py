@@ -19,8 +19,7 @@ from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
 from pii_tracer.app.execution.run_outputs import _handed_over
 from pii_tracer.app.execution.run_verification import noted_of
 from pii_tracer.app.persons_apart import requests_left_open
-from pii_tracer.app.persons_apart.found_file import FILE, KEPT, FoundFile
-from pii_tracer.app.persons_apart.found_since import (
+from pii_tracer.app.persons_apart.later_findings import (
     ANY_PLACE,
     FoundSince,
     FoundThere,
@@ -28,6 +27,7 @@ from pii_tracer.app.persons_apart.found_since import (
     found_by,
     overtaken,
 )
+from pii_tracer.app.persons_apart.later_findings_file import FILE, KEPT, FoundFile
 from pii_tracer.app.persons_apart.requests_left_open import answered, left_something, places_of, refuse_unsearched
 from pii_tracer.app.plan_verification import Looks, PlanVerification, RunJournal, _keep
 from pii_tracer.app.planning.plan_files import manifest_path

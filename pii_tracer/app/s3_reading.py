@@ -18,12 +18,12 @@ from pii_tracer.lake.stores.s3.version_bytes import fetch
 from pii_tracer.model.errors import EstateError, ScanError
 from pii_tracer.model.gap_kinds import GapKind
 from pii_tracer.model.hive_text.layout import searched_text_of
-from pii_tracer.model.hive_text.text_places import TextPlaces
+from pii_tracer.model.hive_text.text_reading_rules import TextPlaces
 from pii_tracer.model.locations import S3Location, object_prefix, s3_place
 from pii_tracer.model.non_key_columns import no_keys_at
 from pii_tracer.model.plan import Copy, ErasurePlan
 from pii_tracer.model.waivers import MarkKey
-from pii_tracer.proof.storage_witness import FileBefore, Seen, in_log
+from pii_tracer.proof.storage_change_witness import FileBefore, Seen, in_log
 from pii_tracer.scan.search_workers import THREADS, Searchers
 from pii_tracer.scan.value_forms import Patterns
 from pii_tracer.verify.short_numbers import ShortNumbersThen, short_numbers_then
