@@ -61,7 +61,7 @@ def created(files: Iterable[tuple[str, str]], dialect: str, catalogs: Collection
         try:
             statements = split(sql, dialect)
         except SqlglotError:
-            todo = "correct the text or name its dialect"
+            todo = "correct the SQL, or name its dialect"
             raise LineageError("the SQL cannot be read", where=name, todo=todo) from None
         in_use = InUse.at_first(catalogs)
         for statement in statements:
