@@ -59,10 +59,10 @@ def added_lines(done: AddedList) -> Iterator[str]:
     """One line for one file, and one for each person who asked for everything and had kept data."""
     yield (
         f"{visible(done.file)}: {done.added} added, {done.joined} joined to an open request of the same person, "
-        f"{done.repeated} of persons who were erased before, {done.known} already stored, {done.refused} rejected"
+        f"{done.repeated} for persons who were erased before, {done.known} already stored, {done.refused} rejected"
     )
     for request, datasets in done.widened.items():
-        yield visible(f"{request} keeps {', '.join(datasets)} no more: its person asked for everything")
+        yield visible(f"{request} no longer keeps {', '.join(datasets)}, because the person asked to erase everything")
 
 
 class MatchedLists(Protocol):
@@ -106,15 +106,16 @@ class AnsweredItems(Protocol):
 def matched_lines(done: MatchedLists) -> Iterator[str]:
     """What matching came to, and what persons keep nevertheless."""
     yield (
-        f"{visible(done.file)}: {done.matched} matched, {done.not_found} not found, {done.shared} of several persons, "
-        f"{done.removed} taken back, {done.known} already stored, {done.refused} rejected"
+        f"{visible(done.file)}: {done.matched} matched, {done.not_found} not found, "
+        f"{done.shared} that match several persons, "
+        f"{done.removed} withdrawn, {done.known} already stored, {done.refused} rejected"
     )
     if done.skipped:
-        yield f"left out, and not answered: {', '.join(visible(name) for name in done.skipped)}"
+        yield f"skipped, without an answer to DROP: {', '.join(visible(name) for name in done.skipped)}"
     for request, datasets in done.kept.items():
         yield visible(
-            f"{request} keeps {', '.join(datasets)}, and DROP does not end that: if its person registered there later,"
-            f" `pii-tracer requests narrow {request} --take-back` each"
+            f"{request} still keeps {', '.join(datasets)}. If the person registered with DROP after asking to keep a "
+            f"dataset, run `pii-tracer requests narrow {request} --take-back` for that dataset"
         )
 
 
@@ -122,18 +123,18 @@ def answered_line(done: AnsweredItems) -> str:
     """One line for an answer."""
     return (
         f"{done.deleted} deleted, {done.exempted} exempted, {done.opted_out} opted out, {done.not_found} not found;"
-        f" {done.still_open} are still open and not in the file"
+        f" still open, so not in the file: {done.still_open}"
     )
 
 
 def planned_lines(found: PlannedRequests) -> Iterator[str]:
     """What planning did with the store's requests."""
     for name, why in found.set_aside.items():
-        yield f"{name} is set aside: {visible(why)}"
+        yield f"{name} is not planned: {visible(why)}"
     for name, why in found.apart.items():
         yield f"{name} is carried over: {visible(why)}"
     if found.next_batch is not None:
-        yield f"the policy lets no plan be made now: the next batch begins on {found.next_batch:%Y-%m-%d %H:%M} UTC"
+        yield f"the policy does not allow a plan now: the next batch begins on {found.next_batch:%Y-%m-%d %H:%M} UTC"
     elif found.written is None:
         yield "no request waits for a plan"
     elif found.marked:
@@ -189,21 +190,21 @@ def forecast_lines(batches: Sequence[BatchOfRequests], unplanned: Sequence[Unpla
             f" done on {batch.ends:%Y-%m-%d %H:%M}"
         )
         for late in batch.late:
-            yield f"    {late.id}, due {late.due:%Y-%m-%d %H:%M}, cannot be in time: {late.reason}"
+            yield f"    {late.id}, due {late.due:%Y-%m-%d %H:%M}, will miss its deadline: {late.reason}"
     if unplanned:
         yield "in no batch:"
     for one in unplanned:
         yield f"    {one.id}, due {one.due:%Y-%m-%d %H:%M}, {'is held' if one.held else 'waits'}: {visible(one.reason)}"
     waiting, late_ones = (sum(map(len, of)) for of in ((b.requests for b in batches), (b.late for b in batches)))
-    beside = f"; {len(unplanned):,} are in no batch" if unplanned else ""
-    yield f"{counted(waiting, 'request waits', 'requests wait')}; {late_ones:,} cannot be in time{beside}"
+    beside = f"; without a batch: {len(unplanned):,}" if unplanned else ""
+    yield f"{counted(waiting, 'request waits', 'requests wait')}; {late_ones:,} will miss the deadline{beside}"
 
 
 def print_requests(found: Sequence[Stored], counts: Mapping[RequestState, int], now: datetime, stream: IO[str]) -> None:
     """A table of requests, and how many there are in each state. now: what was due before it is overdue."""
     console = _console(stream)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0), show_edge=False)
-    for name in ("id", "subject", "law", "received", "due", "state", "plan, or why"):
+    for name in ("id", "subject", "law", "received", "due", "state", "plan or reason"):
         table.add_column(name, overflow="fold", no_wrap=name in ("received", "due", "state"))
     for one in found:
         late = one.state in OPEN and one.due < now
@@ -248,12 +249,12 @@ def print_shown(shown: ShownRequest, stream: IO[str]) -> None:
         words = f"{longer.at:%Y-%m-%d %H:%M} UTC deadline under {longer.law} extended by {longer.who}: {longer.reason}"
         console.print(Text(visible(f"{words} (the person was informed on {longer.informed:%Y-%m-%d})")))
     for kept in shown.narrowings:
-        what = f"narrowed by {kept.who}, keeps" if kept.keeps else f"narrowing taken back by {kept.who}:"
+        what = f"narrowed by {kept.who}, keeps" if kept.keeps else f"narrowing withdrawn by {kept.who}:"
         words = f"{kept.at:%Y-%m-%d %H:%M} UTC {what} {kept.dataset}: {kept.reason}"
         if not kept.keeps:
             console.print(Text(visible(words)))
             continue
-        later = "; the person asked for everything since then" if kept.lapsed else ""
+        later = "; later the person asked to erase everything" if kept.lapsed else ""
         later = "; withdrawn later" if kept.taken_back else later
         console.print(Text(visible(f"{words} (the person asked for it on {kept.asked:%Y-%m-%d}{later})")))
     for change in shown.changes:
@@ -280,24 +281,24 @@ def shown_json(shown: ShownRequest) -> dict[str, Any]:
 def narrowed_line(one: Stored, narrowings: Sequence[Narrowing]) -> str:
     """What `narrow` did."""
     kept = sorted({narrowing.dataset for narrowing in narrowings if narrowing.in_force})
-    what = f"keeps {', '.join(kept)}; all else is erased" if kept else "keeps nothing; all is erased"
+    what = f"keeps {', '.join(kept)}; everything else is erased" if kept else "keeps nothing; everything is erased"
     return visible(f"{one.id} {what}, and its deadline stays {one.due:%Y-%m-%d}")
 
 
 def ended_lines(one: Stored, released: Sequence[str], word: str) -> Iterator[str]:
     """What `withdraw` and `refuse` did."""
-    yield f"{one.id} is {word}, and its value is gone"
+    yield f"{one.id} is {word}, and its stored identifier was deleted"
     if one.state is RequestState.PLANNED:
         yield (
-            f"{one.plan} must not be applied any more;"
+            f"do not apply {one.plan} any more;"
             f" {counted(len(released), 'other request waits', 'other requests wait')} for another plan"
         )
 
 
 def extended_line(one: Stored) -> str:
     """What `extend` did."""
-    kept = f"; {one.plan} keeps its deadline" if one.state is RequestState.PLANNED else ""
-    other = "" if one.extended else f": it also came in under {one.law}, which was not extended"
+    kept = f"; the deadline in {one.plan} does not change" if one.state is RequestState.PLANNED else ""
+    other = "" if one.extended else f": the deadline of {one.law} was not extended"
     return f"{one.id} is due on {one.due:%Y-%m-%d %H:%M} UTC{other}{kept}"
 
 

@@ -61,7 +61,7 @@ def created(files: Iterable[tuple[str, str]], dialect: str, catalogs: Collection
         try:
             statements = split(sql, dialect)
         except SqlglotError:
-            todo = "correct the text or name its dialect"
+            todo = "correct the SQL, or name its dialect"
             raise LineageError("the SQL cannot be read", where=name, todo=todo) from None
         in_use = InUse.at_first(catalogs)
         for statement in statements:
@@ -103,14 +103,14 @@ def _follow(place: _Place, dialect: str, found: list[Created]) -> None:
     try:
         tree = sqlglot.parse_one(prepared(text), read=dialect) if text else None
     except (SqlglotError, RecursionError):
-        found.append(place.unread("the statement does not parse"))
+        found.append(place.unread("the statement cannot be parsed"))
         return
     if isinstance(tree, exp.Create) and str(tree.args.get("kind", "")).upper() == "TABLE":
         found.append(_made(tree, place))
     elif isinstance(tree, exp.Alter) and isinstance(tree.this, exp.Table):
         _change(found, place.in_use.full(_parts(tree.this)), partial(_altered, tree))
     elif isinstance(tree, exp.Command) and (_CREATES.match(text) or _ALTERS.match(text)):
-        found.append(place.unread("the statement's form is not known"))
+        found.append(place.unread("this form of the statement is not supported"))
 
 
 _CREATES = re.compile(r"\W*(CREATE|REPLACE)\b(?:(?!\bAS\b|\().)*?\bTABLE\b", re.IGNORECASE | re.DOTALL)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.model.legal_holds import Hold
 from pii_tracer.model.locations import names_place
@@ -50,14 +51,18 @@ def class_of(
     if stored is not None and stored not in days:
         wrong, stored = f"the table's own property names the class `{stored}`, which does not exist", None
     elif stored and declared and stored != declared:
-        wrong = f"the estate file says `{declared}`, the table's own property `{stored}`"
+        wrong = f"the estate file gives the class `{declared}`, but the table's own property gives `{stored}`"
     named = [name for name in (declared, stored) if name]
     name = min(named, key=lambda n: days[n]) if named else default
     if pii and name == DERIVED:
-        wrong = wrong or f"`{DERIVED}` is for tables without personal data, and lineage knows {', '.join(pii[:5])}"
+        wrong = (
+            wrong
+            or f"`{DERIVED}` is for tables without personal data, but lineage shows "
+            f"personal data in {', '.join(pii[:5])}"
+        )
         name = PII
     if days[name] < floor and not wrong:
-        wrong = f"the class allows {days[name]} days and the floor demands {floor}"
+        wrong = f"the class allows at most {counted(days[name], 'day')}, but `floors` requires at least {floor}"
     return TableClass(name, max(days[name], floor), bool(named), floor, wrong)
 
 

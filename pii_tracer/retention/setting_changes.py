@@ -90,7 +90,7 @@ def _of_table(
     wanted = class_of(rules, table.names, table.properties, table.pii)
     why = hold_on(holds, table.names, now)
     if why is None and (wanted.wrong or not wanted.explicit):
-        why = wanted.wrong or "no class is named for this table"
+        why = wanted.wrong or "the table has no retention class: name one in the estate file"
     for finding in findings:
         new = _new(table, finding, wanted.days)
         if why or new is None or (finding.ref not in (None, MAIN) and not with_refs):
@@ -116,7 +116,7 @@ def _new(table: Table, finding: Finding, days: int) -> str | None:
 
 def _why_not(table: Table, finding: Finding, new: str | None) -> str:
     if new is not None:
-        return f"limiting {finding.ref} lets the next expiry drop it: name --refs to do so"
+        return f"a limit on {finding.ref} would let the next expiry drop it: add --refs to set the limit"
     if finding.kind is FindingKind.NOT_STORED:
         return format_of(table.format).where_not_stored
     return "left to the table's owner"

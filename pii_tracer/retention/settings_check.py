@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pii_tracer.common.plurals import counted
 from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.estate_file import RetentionClasses
 from pii_tracer.lake.formats.registry import format_of
@@ -69,7 +70,12 @@ def check_tables(rules: RetentionClasses, tables: Sequence[Table]) -> tuple[Find
     held = [table for table in tables if table.where or format_of(table.format).keeps_history]
     found = [finding for table in held for finding in check_table(rules, table)]
     found += [
-        Finding(table=name, kind=FindingKind.UNKNOWN_TABLE, reason="the rules name it and no table has that name")
+        Finding(
+            table=name,
+            kind=FindingKind.UNKNOWN_TABLE,
+            reason="the retention rules name this table, but no "
+            "table has this name: correct the name in the estate file",
+        )
         for name in unknown_names(rules, [t.names for t in tables])
     ]
     return tuple(sorted(found, key=lambda f: (f.table, f.kind, f.setting or "")))
@@ -83,7 +89,7 @@ def check_table(rules: RetentionClasses, table: Table) -> Iterator[Finding]:
     if wanted.wrong:
         yield _finding(table, wanted, FindingKind.WRONG_CLASS, wanted.wrong)
     elif table.pii and not wanted.explicit:
-        reason = f"holds personal data ({', '.join(table.pii[:5])}) and no class is named for it"
+        reason = f"contains personal data ({', '.join(table.pii[:5])}), but has no retention class"
         yield _finding(table, wanted, FindingKind.UNCLASSIFIED, reason)
     for kept in format_of(table.format).kept_by(table.properties, table.refs):
         short = kept.history and kept.days is not None and kept.days < wanted.floor
@@ -92,7 +98,7 @@ def check_table(rules: RetentionClasses, table: Table) -> Iterator[Finding]:
         kind = FindingKind.TOO_SHORT if short else FindingKind.TOO_LONG if kept.stored else FindingKind.NOT_STORED
         reason = kept.note if not kept.stored else _keeps(kept.days, kept.note, wanted.days)
         if short:
-            reason = f"keeps old data {kept.days:g} days and the floor demands {wanted.floor}"
+            reason = f"keeps old data for {kept.days:g} days, but `floors` requires at least {wanted.floor}"
         yield _finding(table, wanted, kind, reason).model_copy(
             update={
                 "setting": kept.setting,
@@ -107,8 +113,10 @@ def check_table(rules: RetentionClasses, table: Table) -> Iterator[Finding]:
 
 
 def _keeps(days: float | None, note: str, allowed: int) -> str:
-    keeps = "for ever" if days is None else f"{days:g} days"
-    return f"keeps old data {keeps}, its class allows {allowed}" + (f" ({note})" if note else "")
+    keeps = "forever" if days is None else f"for {days:g} days"
+    return f"keeps old data {keeps}, but its class allows at most {counted(allowed, 'day')}" + (
+        f" ({note})" if note else ""
+    )
 
 
 def _finding(table: Table, wanted: TableClass, kind: FindingKind, reason: str) -> Finding:

@@ -143,7 +143,7 @@ def _refused(error: OSError) -> None:
     raise EstateError(
         f"a folder cannot be listed: {error.strerror or type(error).__name__}",
         where=str(error.filename),
-        todo="let this account read the folder: otherwise the data in it would be missed",
+        todo="give this account the right to read the folder, because it may contain data",
     )
 
 
@@ -176,7 +176,9 @@ def _needed(columns: Iterable[str], where: Path) -> None:
     missing = sorted(set(_COLUMNS) - {"isDir"} - set(columns))
     if missing:
         raise EstateError(
-            f"the listing has no column {', '.join(missing)}", where=str(where), todo=f"it needs {', '.join(_COLUMNS)}"
+            f"the listing has no column {', '.join(missing)}",
+            where=str(where),
+            todo=f"create a listing with the columns {', '.join(_COLUMNS)}",
         )
 
 
@@ -235,7 +237,9 @@ def _data_file(manifest: Path, key: str) -> Path:
     for place in places:
         if place.is_file():
             return place
-    raise EstateError("a data file of the inventory is missing", where=name, todo="copy the whole inventory here")
+    raise EstateError(
+        "a data file of the inventory is missing", where=name, todo="copy the whole inventory beside its manifest.json"
+    )
 
 
 def _objects(files: list[tuple[Path, str]], kind: str, schema: str, bucket: str) -> Iterator[Item]:

@@ -160,9 +160,9 @@ def _of_partitions(holds: Sequence[Hold], table: Table, partitions: PlacesOfPart
     near = partitions.near(table.location)
     hold = hold_on(holds, [name for one in near for name in one.names], now)
     if hold:
-        return f"{hold}, on a table with partitions there"
+        return f"{hold}, on a table with partitions in or around this folder"
     others = ", ".join(sorted({one.title for one in partitions.of_others(table.location)}))
-    return f"partitions of {others} have files in its folder, which would go" if others else None
+    return f"its folder contains files of partitions of {others}, which a sweep would remove" if others else None
 
 
 def _why_not(
@@ -178,24 +178,24 @@ def _why_not(
     if adapter.not_swept is not None:
         return f"{table.format} tables are not swept: {adapter.not_swept}"
     if state.sharing:
-        return "it shares data files with " + ", ".join(o.table or o.location for o in state.sharing)
+        return "the table shares data files with " + ", ".join(o.table or o.location for o in state.sharing)
     if state.nessie:
-        return "tables of Nessie are not swept: other branches need what one does not. Use its own collection"
+        return "tables of Nessie are not swept: remove old files with Nessie's own garbage collector"
     if state.metadata and str(state.table).partition(".")[0] not in swept_catalogs:
-        return "tables of this catalog are not swept: expire them by their catalog"
+        return "tables of this catalog are not swept: expire their snapshots in the catalog"
     hold = hold_on(holds, table.names, now)
     if hold:
         return hold
     held_to = class_of(rules, table.names, table.properties, table.pii)
     if held_to.wrong or not held_to.explicit:
-        return held_to.wrong or "no class is named for this table"
+        return held_to.wrong or "the table has no retention class: name one in the estate file"
     apart = partitions_of(rules, table.names)
     if apart and not adapter.sweeps_partitions:
         title = adapter.title
-        return f"its partitions have days of their own, and {title} expires snapshots, which are of all partitions"
+        return f"its partitions have their own retention days, but {title} expires snapshots of the whole table"
     shorter = [folder for folder, days in apart if days < held_to.days]
     if shorter:
-        return f"{shorter[0]} is to be kept shorter than the table: give the table the shortest class"
+        return f"{shorter[0]} has fewer days than its table: give the table the shortest class"
     # what a table's own settings promise to keep is kept until `enforce` has changed them; references are not cut
     promises = [
         f for f in check_table(rules, table) if f.setting and f.ref in (None, MAIN) and f.kind is FindingKind.TOO_LONG
@@ -210,7 +210,7 @@ def _why_not(
     if gap:
         return f"{gap.reason} ({gap.evidence})" if gap.evidence != state.location else gap.reason
     if adapter.needs_catalog and not state.table:
-        return "it has no name in a catalog of the estate"
+        return "no catalog of the estate has the table"
     return table.unread
 
 

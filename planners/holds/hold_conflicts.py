@@ -118,7 +118,8 @@ def backups_of_held(items: Sequence[CopyDraft], held: Held) -> Iterable[Gap]:
             yield gap_of(
                 item,
                 GapKind.HOLD_IN_BACKUP,
-                f"{len(inside)} of the datasets in this backup are held: a deletion of the backup also deletes held "
+                f"a hold covers {counted(len(inside), 'dataset')} in this backup: a deletion "
+                "of the backup also deletes held "
                 "data",
                 "the estate file, `holds` and `backups`; hold the backup too, or waive this gap",
                 inside,

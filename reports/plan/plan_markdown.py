@@ -263,8 +263,7 @@ def _details(view: PlanView, room: int) -> list[str]:
         if _bytes(block) + 2 > room:
             left = len(view.rows) - index
             blocks.append(
-                f"*Details of {counted(left, 'copy', 'copies')} are left out here for length:"
-                " `pii-tracer show` lists them.*"
+                f"*Details of {counted(left, 'copy', 'copies')} do not fit here: `pii-tracer show` lists them.*"
             )
             break
         blocks.append(block)

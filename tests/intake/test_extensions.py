@@ -99,7 +99,7 @@ def test_the_earliest_deadline_of_all_receipts_counts(settings: Settings, capsys
     assert called(settings, "requests", "extend", "R-1", *informed(1)) == ExitCode.DONE
     [one] = opened(settings).requests()
     assert (one.law, one.due, one.extended) == ("STRICT", NOW + timedelta(days=38), None)
-    assert "it also came in under STRICT" in capsys.readouterr().out
+    assert "the deadline of STRICT" in capsys.readouterr().out
     took(settings, f"{HEAD}R-3,{PERSONS[0]},CLUB,{ago(0.5)},user\n", given={})
     [again] = opened(settings).requests()
     assert (again.law, again.due, again.extended) == ("CLUB", NOW + timedelta(days=29.5), None)

@@ -76,7 +76,7 @@ def test_who_keeps_data_is_planned_apart_and_everybody_sees_what_stays(
 ) -> None:
     asked(settings, *PERSONS[:3])
     assert called(settings, "requests", "narrow", "R-1", *KEEP, *SAID) == ExitCode.DONE
-    assert "R-1 keeps app.orders; all else is erased" in capsys.readouterr().out
+    assert "R-1 keeps app.orders; everything else is erased" in capsys.readouterr().out
     due = opened(settings).find("R-1").due
     first, plan = made(settings)
     assert (first.requests, first.marked) == (("R-1",), True)
@@ -170,7 +170,7 @@ def test_a_wrong_name_is_taken_back(settings: Settings, capsys: pytest.CaptureFi
     found, plan = made(settings, carried_over=True)
     assert (found.marked, strategies(plan)["app.orders"]) == (True, Strategy.EXEMPT)
     assert called(settings, "requests", "show", "R-1") == ExitCode.DONE
-    assert "narrowing taken back by Meera Iyer: app.gone" in capsys.readouterr().out
+    assert "narrowing withdrawn by Meera Iyer: app.gone" in capsys.readouterr().out
     assert called(settings, "requests", "narrow", "R-1", "--take-back", "app.orders", *SAID) == ExitCode.USAGE
     assert f"requests release {plan.plan_id}" in capsys.readouterr().err
     assert called(settings, "requests", "release", plan.plan_id, *SAID) == ExitCode.DONE
@@ -289,7 +289,7 @@ def test_who_widens_a_request_is_told_what_is_kept_no_more(
     (settings.base / "l.csv").write_text(f"id,key,received\nR-9,{PERSONS[0]},{NOW.isoformat()}\n")
     words = ["--subject", "user", "--law", "GDPR", str(settings.base / "l.csv")]
     assert called(settings, "requests", "add", *words) == ExitCode.DONE
-    assert "R-1 keeps app.orders no more: its person asked for everything" in capsys.readouterr().out
+    assert "R-1 no longer keeps app.orders, because the person asked to erase everything" in capsys.readouterr().out
 
 
 def test_what_stays_along_with_what_she_keeps_is_not_answered_as_erased(settings: Settings) -> None:

@@ -536,7 +536,7 @@ def test_lists_and_requests_are_shown_without_values(settings: Settings, capsys:
     assert "login" in shown
     assert "line 2, as R-1" in shown
     assert called(settings, "requests", "refuse", "R-1", *SAID) == ExitCode.DONE
-    assert "its value is gone" in capsys.readouterr().out
+    assert "its stored identifier was deleted" in capsys.readouterr().out
     assert called(settings, "requests", "show", "R-1", "--format", "json") == ExitCode.DONE
     history = json.loads(capsys.readouterr().out)
     assert [change["state"] for change in history["changes"]] == ["refused"]
@@ -571,11 +571,11 @@ def test_the_policy_says_when_a_batch_is_made_and_who_is_in_it(
     told = capsys.readouterr().out
     assert "a batch takes 9 days" not in told
     assert "R-1, due" in told
-    assert "4 requests wait; 1 cannot be in time" in told
+    assert "4 requests wait; 1 will miss the deadline" in told
     found, plan = made(settings)
     assert ([one.id for one in plan.requests], found.marked) == (["R-2", "R-3"], True)
     assert called(settings, "plan", "--requests", *now) == ExitCode.DONE
-    assert "the policy lets no plan be made now: the next batch begins on" in capsys.readouterr().err
+    assert "the policy does not allow a plan now: the next batch begins on" in capsys.readouterr().err
     next_batch = plan_due(settings).next_batch
     assert next_batch == midnight + timedelta(days=1)
     assert plan_due(settings, as_of=next_batch - timedelta(seconds=20)).next_batch == next_batch
@@ -605,7 +605,7 @@ def test_the_forecast_names_whoever_waits_and_is_in_no_batch(
     assert called(settings, "requests", "forecast", *now) == ExitCode.PARTIAL
     told = capsys.readouterr().out
     assert "waits: the run is done, and left data: `plan --carried-over` plans it" in told
-    assert "2 requests wait; 0 cannot be in time; 2 are in no batch" in told
+    assert "2 requests wait; 0 will miss the deadline; without a batch: 2" in told
     assert called(settings, "requests", "forecast", *now, "--format", "json") == ExitCode.PARTIAL
     assert [one["id"] for one in json.loads(capsys.readouterr().out)["unplanned"]] == ["R-1", "R-3"]
 

@@ -85,7 +85,7 @@ def test_files_beyond_the_estate_are_not_read(tmp_path: Path) -> None:
     told: list[str] = []
     assert read(estate(), tmp_path, "uid", told=told) == []
     assert told == [
-        f"1 of 2 versions of {place} exist, but could not be read: the path is outside of the estate's roots"
+        f"1 of 2 versions of {place} could not be read, although the files exist: the path is outside of the estate's roots"
     ]
 
 
@@ -140,7 +140,9 @@ def test_versions_without_the_key_tell_nobody(tmp_path: Path) -> None:
     found = read(estate(core=SQL), tmp_path, "uid", "name", told=told)
     assert {uid for version in found for uid in version["uid"]} <= {None}, "the same numbers may be other people's"
     assert len(told) == 1
-    assert "1 of 3 versions of core.prod.people exist, but could not be read: they have no uid" in told[0]
+    assert (
+        "1 of 3 versions of core.prod.people could not be read, although the files exist: they have no uid" in told[0]
+    )
 
 
 def upserted(base: Path) -> tuple[Any, list[str]]:
@@ -162,7 +164,10 @@ def test_equality_deletes_are_there_and_not_read(tmp_path: Path) -> None:
     told: list[str] = []
     read(estate(core=SQL), tmp_path, "uid", "name", told=told)
     (said,) = told
-    assert "versions of core.prod.people exist, but could not be read: the iceberg table cannot be read" in said
+    assert (
+        "versions of core.prod.people could not be read, although the files exist: the iceberg table cannot be read"
+        in said
+    )
 
 
 def test_versions_with_equality_deletes_whose_files_are_gone(tmp_path: Path) -> None:

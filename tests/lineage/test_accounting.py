@@ -68,24 +68,24 @@ def test_a_query_that_was_taken_for_a_table_of_its_name(sql: str, mistaken: bool
     tables = {id(table) for table in tree.find_all(exp.Table) if table.name == "x"}
     findings = Findings(followed=everything, stored=tables)
     audit(tree, findings, Names({}))
-    said = "x is a query of the statement, and was taken for a table of that name"
+    said = "x is a WITH query, but lineage took it for a table of that name"
     assert list(findings.reasons) == ([said] if mistaken else [])
 
 
 @pytest.mark.parametrize("kind", list(syntax_node_rules.FOLLOWED), ids=lambda kind: kind.__name__)
 def test_a_clause_that_nobody_classified_is_not_understood(kind: type[exp.Expression]):
     for value in (True, "NOVEL", exp.Literal.string("a"), Novelty()):
-        assert doubts(kind(novel=value)) == [f"the clause NOVEL of {_called(kind)} is not understood"]
+        assert doubts(kind(novel=value)) == [f"the clause NOVEL of {_called(kind)} is not supported"]
 
 
 @pytest.mark.parametrize("holder", [exp.Where, exp.Alias, exp.Ordered, exp.Upper, exp.Add, exp.Anonymous, exp.Window])
 def test_a_part_that_nobody_classified_is_not_understood(holder: type[exp.Expression]):
-    assert doubts(holder(this=Novelty())) == ["a part of kind NOVELTY is not understood"]
+    assert doubts(holder(this=Novelty())) == ["a part of kind NOVELTY is not supported"]
 
 
 @pytest.mark.parametrize("kind", [exp.Properties, exp.Schema])
 def test_a_property_or_constraint_that_nobody_classified_is_not_understood(kind: type[exp.Expression]):
-    assert doubts(kind(expressions=[Novelty()])) == ["a part of kind NOVELTY is not understood"]
+    assert doubts(kind(expressions=[Novelty()])) == ["a part of kind NOVELTY is not supported"]
 
 
 def test_every_clause_that_is_classified_is_one_that_the_parser_has():

@@ -225,5 +225,5 @@ def test_what_is_not_supported_is_called_by_its_kind() -> None:
     assert kind_of("UNDROP TABLE t") == "UNDROP TABLE"
     assert kind_of("ship everything") == "SHIP"
     assert answer_sql("ALTER SHARE s ADD TABLE t", "snowflake", TABLES)["unresolved"] == [
-        "others get the rows of what is shared, which lineage does not follow; tables: t"
+        "the statement shares rows with others, which lineage does not follow; tables: t"
     ]

@@ -253,7 +253,7 @@ def test_too_much_is_cut_from_the_middle_never_from_the_verdict(plan: ErasurePla
     assert " · ".join(PlanView(huge).numbers) in text
     assert "Cannot be undone" in text
     assert re.search(r"… and [\d,]+ more", text)
-    assert "left out here for length" in text
+    assert "do not fit here" in text
     assert text.count("<details>") == text.count("</details>")
     assert "pii-tracer check acme.plan.json" in text
 

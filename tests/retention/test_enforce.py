@@ -72,7 +72,7 @@ def test_what_is_held_is_not_changed() -> None:
 @pytest.mark.parametrize(
     ("rules", "reason"),
     [
-        (RetentionClasses(), "no class is named"),
+        (RetentionClasses(), "no retention class"),
         (RetentionClasses(tables={"a.t": "derived"}), "without personal data"),
     ],
 )

@@ -36,6 +36,6 @@ def test_partitions_of_others_keep_a_table_from_being_swept(place: str, swept: b
     if swept:
         assert reasons == []
     elif held:
-        assert reasons[0].endswith("on a table with partitions there")
+        assert reasons[0].endswith("on a table with partitions in or around this folder")
     else:
-        assert reasons == ["partitions of db.t have files in its folder, which would go"]
+        assert reasons == ["its folder contains files of partitions of db.t, which a sweep would remove"]

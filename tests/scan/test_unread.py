@@ -105,7 +105,7 @@ def test_what_stands_in_an_avro_block_behind_its_records_is_not_clean(codec: str
     head, sync, block = data.partition(b"0123456789abcdef")
     assert block[0] == 4
     result = scan("a.avro", head + sync + b"\x02" + block[1:])
-    assert result.unread == ("an Avro block with more bytes than its records",)
+    assert result.unread == ("an Avro block with bytes after its last record",)
 
 
 def test_tree_has_hidden_files_links_and_empty_files(tmp_path: Path) -> None:

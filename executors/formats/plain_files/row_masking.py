@@ -34,7 +34,7 @@ def places(names: Sequence[str], mask: Mask) -> list[int]:
     unknown = [name for name in names if name.lower() not in gone | kept]
     if unknown:
         raise RowsError(
-            f"the plan does not say whether {counted(len(unknown), 'column')} of this file are kept or become NULL",
+            f"the plan does not say whether to keep or clear {counted(len(unknown), 'column')} of this file",
             todo="plan again",
         )
     return [position for position, name in enumerate(names) if name.lower() in gone]

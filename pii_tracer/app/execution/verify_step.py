@@ -79,7 +79,9 @@ class VerifyExecutor:
         if old:
             findings.append(f"{counted(old, 'file is', 'files are')} there since before its sources were erased")
         if verdict.unverified:
-            findings.append(f"{len(verdict.unverified)} could not be verified: {verdict.unverified[0]}")
+            findings.append(
+                f"{counted(len(verdict.unverified), 'place')} could not be verified: {verdict.unverified[0]}"
+            )
         if verdict.bystanders and verdict.bystanders.finding:
             findings.append(verdict.bystanders.finding)
         return Check(verdict.erased or verdict.erased_of_others, tuple(findings), numbers_of(verdict))

@@ -13,6 +13,7 @@ from pii_tracer.app.intake.planned_requests import refuse_stored
 from pii_tracer.app.planning.plan_files import read_waivers, refuse_foreign_files, without_effect, write_plan
 from pii_tracer.app.progress import SILENT, Shows, with_facts
 from pii_tracer.app.settings import Settings, moment
+from pii_tracer.common.plurals import counted
 from pii_tracer.config.estate_file import Request, load_request
 from pii_tracer.model.errors import PersonsApart, UsageError
 from pii_tracer.model.legal_holds import Hold
@@ -109,7 +110,11 @@ def plan(
     )
     told = reasons(planned.own_gaps)
     if told and told.keys() < {request.id for request in loaded}:
-        raise PersonsApart(f"{len(told)} of the persons have gaps of their own", todo="plan them apart", reasons=told)
+        raise PersonsApart(
+            f"{counted(len(told), 'person has gaps', 'persons have gaps')} that the others do not have",
+            todo="plan these persons separately",
+            reasons=told,
+        )
     path = out or settings.state / "plans" / f"{planned.plan.plan_id}.plan.json"
     with_facts(show).about({"estate": planned.plan.estate, "plan_id": planned.plan.plan_id})
     write_plan(planned.plan, planned.sealed, path, settings.options(policy))

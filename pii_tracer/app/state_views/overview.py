@@ -47,7 +47,7 @@ class Overview:
         if self.attention:
             return f"{counted(len(self.attention), 'thing')} in the way of erasing persons in time"
         if self.waiting:
-            return f"Nothing is in the way; {counted(len(self.waiting), 'plan')} waits for approval"
+            return f"Nothing is in the way; {counted(len(self.waiting), 'plan waits', 'plans wait')} for approval"
         if self.live:
             return f"Nothing is in the way; {counted(len(self.live), 'run')} going on"
         return "Nothing is in the way, as far as this folder shows"

@@ -113,7 +113,8 @@ def _close(before: Enforcement, failed: tuple[Kept, ...], applied: bool, fmt: st
         click.echo(f"{item.table}: {item.setting}: not set: {item.reason}")
     if applied:
         click.echo(
-            f"{counted(len(before.changes) - len(failed), 'change')} made, {len(failed)} not, {len(before.kept)} stay"
+            f"{counted(len(before.changes) - len(failed), 'change')} made, {len(failed)} "
+            f"failed, {len(before.kept)} skipped"
         )
     else:
-        click.echo(f"{counted(len(before.changes), 'change')} to make with --apply, {len(before.kept)} stay")
+        click.echo(f"{counted(len(before.changes), 'change')} to make with --apply, {len(before.kept)} skipped")

@@ -226,8 +226,11 @@ def _squeezed(text: str) -> str:
 def _gap(apart: PartitionsApart, left: int, *, complete: bool) -> InventoryGap:
     unknown = "" if complete else ". A metastore did not list all its tables and partitions: fix that first"
     reason = (
-        f"{left} of {counted(apart.partitions, 'partition')} are outside of the table's folder, so the plan does not "
-        "erase them with the table. Partitions below `roots` are treated as separate folders. Move the partitions "
+        f"{left} of {counted(apart.partitions, 'partition is', 'partitions are')} "
+        "outside of the table's folder, so the "
+        ""
+        "plan does not erase them with the table. Partitions below `roots` are "
+        "treated as separate folders. Move the partitions "
         f"into the table's folder ({apart.move}). Or move each into a separate folder whose name contains no key, and "
         f"that no table or archive uses. Or declare each as a table, and waive this gap{unknown}"
     )

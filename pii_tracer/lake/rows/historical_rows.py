@@ -59,7 +59,9 @@ def read_former(
     if gone:
         say(f"{gone:,} of {counted(number, 'version')} of {known} cannot be read any more")
     for reason, times in sorted(why.items()):
-        unread(f"{times:,} of {counted(number, 'version')} of {name} exist, but could not be read: {reason}")
+        unread(
+            f"{times:,} of {counted(number, 'version')} of {name} could not be read, although the files exist: {reason}"
+        )
 
 
 def _gone(state: TableState, version: Version) -> bool:

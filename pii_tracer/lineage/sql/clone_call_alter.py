@@ -88,7 +88,7 @@ def whole(query: Query, effect: Effect, source: str, target: str) -> Draft:
         return Draft(effect, target, fields, like=like)
     known = {c.lower() for c, _ in query.names.columns(target)}
     if effect is Effect.APPEND and known and is_place(source) and any(f.name.lower() not in known for f in fields):
-        query.findings.doubt(f"the files of {source} have columns that {target} has not")
+        query.findings.doubt(f"the files of {source} have columns that {target} does not have")
     unknown = tuple(dict.fromkeys(relation.bases()))
     for table in unknown:
         query.findings.doubt(f"the columns of {table} are not known: add its schema to the lineage sources")
@@ -120,7 +120,7 @@ def cloned(query: Query, clone: Clone) -> Draft:
     draft = whole(query, Effect.CLONE, _table(query, clone.source), _table(query, clone.to))
     draft.location = clone.location
     if not clone.plain:
-        query.findings.doubt("what follows CLONE and the table's name is not understood")
+        query.findings.doubt("the words after CLONE and the table name are not supported")
     return draft
 
 
@@ -133,14 +133,14 @@ def _choose(query: Query, move: Move, draft: Draft) -> None:
     only, without = {n.lower() for n in move.only}, {n.lower() for n in move.without}
     if (only or without) and draft.unknown:
         tables = ", ".join(draft.unknown)
-        query.findings.doubt(f"`COLUMNS` of {tables}, whose schema is not given: all are taken to come")
+        query.findings.doubt(f"the schema of {tables} is not known: lineage assumes that all its columns are copied")
     draft.fields = [f for f in draft.fields if f.name.lower() not in without and (not only or f.name.lower() in only)]
     known = [c.lower() for c, _ in query.names.columns(target)]
     if not move.versions or (known and "__start_at" not in known):
         return
     by = source.get(move.versions.strip("`"))
     if by is None or not move.versions.strip("`").isidentifier():
-        query.findings.doubt(f"what the columns __START_AT and __END_AT of {target} hold is not followed")
+        query.findings.doubt(f"lineage does not know the source of the columns __START_AT and __END_AT of {target}")
     else:
         draft.fields = [f for f in draft.fields if not f.name.startswith("__")]
         draft.fields += [by.named("__START_AT"), by.named("__END_AT")]
@@ -156,7 +156,9 @@ def moved(query: Query, move: Move) -> Draft:
     if move.as_it_is:
         columns = [[c.lower() for c, _ in query.names.columns(table)] for table in (source, target)]
         if all(columns) and columns[0] != columns[1]:
-            query.findings.doubt(f"{source} and {target} have other columns: what comes into which is not known")
+            query.findings.doubt(
+                f"{source} and {target} have different columns, so lineage does not know which column fills which"
+            )
     if move.swapped:
         draft.like = (source,)
     if move.effect is Effect.CHANGE:
@@ -176,7 +178,7 @@ def called(query: Query, call: Call) -> Draft:
         return Draft(Effect.NONE, None)
     if procedure not in _COPIES:
         query.findings.opaque = True
-        query.findings.doubt(f"what the procedure {call.procedure} reads and writes is not known")
+        query.findings.doubt(f"the reads and writes of the procedure {call.procedure} are not known")
         return Draft(Effect.NONE, None)
     from_name, to_name = _COPIES[procedure]
     table_first = procedure in ("add_files", "register_table")
@@ -187,7 +189,9 @@ def called(query: Query, call: Call) -> Draft:
     source, target = given.get(from_name), given.get(to_name)
     if not source or not target:
         query.findings.opaque = True
-        query.findings.doubt(f"the arguments of the procedure {call.procedure} are not plain text")
+        query.findings.doubt(
+            f"the arguments of the procedure {call.procedure} are not literals, so its tables are not known"
+        )
         return Draft(Effect.NONE, None)
     catalog = call.procedure.split(".")[0] if call.procedure.count(".") == 2 else ""
     if catalog and target.count(".") == 1 and "`" not in target:

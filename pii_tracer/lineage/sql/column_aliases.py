@@ -30,7 +30,7 @@ def aliases_of_columns(node: exp.Select, scope: Scope) -> Iterator[str]:
             continue
         own = {id(p) for p in item.walk()}
         if any(p.name == item.alias and id(p) not in own and p.parent_select is node for p in names):
-            yield f"the name {shown([item.alias])} may mean the column, or an alias of the query"
+            yield f"the name {shown([item.alias])} may mean the column or an alias of the query"
 
 
 def called_like_columns(node: exp.Select, scope: Scope, dialect: str) -> Iterator[str]:
@@ -38,7 +38,7 @@ def called_like_columns(node: exp.Select, scope: Scope, dialect: str) -> Iterato
     for item in node.expressions if dialect in _CALLED_LIKE_A_COLUMN else ():
         for call in item.find_all(exp.Anonymous):
             if any(s.relation.known(call.name) for s in scope.sources):
-                yield f"{shown([call.name])} in front of parentheses may be a function, or the column of that name"
+                yield f"{shown([call.name])} before parentheses may be a function or the column of that name"
 
 
 def projected(item: exp.Expression, alts: tuple[Alt, ...], dialect: str) -> Field:

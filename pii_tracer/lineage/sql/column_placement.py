@@ -32,7 +32,9 @@ def placed(
         return list(relation.fields)
     if not columns:
         if not relation.open and any(relation.fields):
-            query.findings.assume(f"the columns of {target} are not given: they are named by the query")
+            query.findings.assume(
+                f"the schema of {target} is not in the lineage sources: lineage uses the column names of the query"
+            )
         return list(relation.fields)
     if relation.open:
         return _anything(query, target, relation, columns)
@@ -40,8 +42,8 @@ def placed(
         return _by_fitting_names(query, target, relation, columns)
     if len(columns) != len(relation.fields):
         query.findings.doubt(
-            f"the query has {counted(len(relation.fields), 'column')} and {target} takes {len(columns)}: "
-            "every input is taken to reach every column"
+            f"the query has {counted(len(relation.fields), 'column')} but {target} expects {len(columns)}: "
+            "lineage assumes that every input reaches every column"
         )
         return _everywhere(query, relation, columns)
     return [f.named(c) for f, c in zip(relation.fields, columns, strict=True)]
@@ -63,7 +65,7 @@ def of_files(
     named = named or query.names.paired(source) or query.names.paired(target)
     if named or not in_files or in_files == [c.lower() for c in columns[: len(in_files)]]:
         return [f.named(c) for c in columns if (f := relation.get(c)) is not None]
-    query.findings.doubt(f"the columns of {source} are others than those of {target}, or in another order")
+    query.findings.doubt(f"the columns of {source} and {target} have different names, or a different order")
     return placed(query, target, relation, columns[: len(in_files)])
 
 
@@ -98,7 +100,8 @@ def _by_fitting_names(query: Query, target: str, relation: Relation, columns: Se
 def _anything(query: Query, target: str, relation: Relation, columns: Sequence[str]) -> list[Field]:
     tables = ", ".join(sorted(set(relation.bases())))
     query.findings.doubt(
-        f"the columns of {tables} are not given: every input is taken to reach every column of {target}"
+        f"the schema of {tables} is not known: lineage assumes that every input reaches every column of {target}; "
+        "add the schema to the lineage sources"
     )
     return _everywhere(query, relation, columns)
 

@@ -99,21 +99,21 @@ class FromItems(ABC):
         if ctes and not node.args.get("db") and node.name.lower() in ctes:
             self.findings.opaque = True
             self.findings.doubt(
-                f"what is written through {shown([node.name])} goes to a table behind it, which lineage does not follow"
+                f"the statement writes through {shown([node.name])} to a table behind it, which lineage does not follow"
             )
         return self._named(cast(exp.Table, node))
 
     def _named(self, node: exp.Table) -> str:
         """A table's name; doubted where it is another database's table that has it."""
         if "*" in node.name or ("$" in node.name and self.dialect in ("trino", "presto", "athena")):
-            self.findings.doubt(f"the name {shown([node.name])} means several tables, or metadata of one")
+            self.findings.doubt(f"the name {shown([node.name])} means several tables, or the metadata of a table")
         if _is_filled_in(node, self.dialect):
-            self.findings.doubt("the name of a table, or a part of it, is replaced later, so the table is not known")
+            self.findings.doubt("a table name contains a variable, so the table is not known")
         if isinstance(node.this, exp.Parameter) and f"@{node.name}".lower() not in self.names.table_variables:
-            self.findings.doubt("the rows of a table that is a parameter are not known")
+            self.findings.doubt("a table is passed as a parameter, so the source of its rows is not known")
         guess = self.names.guessed(node)
         if guess is not None:
-            self.findings.doubt(f"the table {node.name} is taken for {guess}: name its database")
+            self.findings.doubt(f"lineage assumes that the table {node.name} is {guess}: name its database")
         return self.names.of(node)
 
     def note(
@@ -153,7 +153,7 @@ class FromItems(ABC):
             if str(join.args.get("method") or "").upper() == "NATURAL":
                 using = Scope(self.findings, before, first=scope.first).shared_with(source.relation)
                 if source.relation.open or any(s.relation.open for s in before):
-                    self.findings.doubt("NATURAL JOIN of tables whose schemas are not given")
+                    self.findings.doubt("NATURAL JOIN of tables whose schemas are not known: add the schemas")
             self._using(using, source, before, str(join.side or "").upper())
             padded(join, scope.sources[:there], scope.sources[there:])
             if using:

@@ -37,7 +37,7 @@ def answer_line(line: str) -> dict[str, Any]:
     try:
         request = json.loads(line.removeprefix("\ufeff"))
         if not isinstance(request, dict) or not isinstance(request.get("sql"), str):
-            return _failed(_id(request), "the line is not an object with a text `sql`")
+            return _failed(_id(request), "the line must be a JSON object with the text field `sql`")
         return {
             "id": request.get("id"),
             **answer_sql(

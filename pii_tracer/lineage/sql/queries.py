@@ -168,16 +168,16 @@ class Query(FromItems):
             if [_settled(f) for f in grown.fields] == [_settled(f) for f in known.fields]:
                 return known
             known = grown
-        self.findings.doubt(f"the recursive query {cte.alias} did not settle")
+        self.findings.doubt(f"lineage could not determine all columns of the recursive query {cte.alias}")
         return known
 
     def _set(self, node: exp.SetOperation, ctes: Ctes, outer: Scope | None) -> Relation:
         left = self.relation(cast(exp.Expression, node.this), ctes, outer)
         right = self.relation(cast(exp.Expression, node.expression), ctes, outer)
         if not left.open and not right.open and len(left.fields) != len(right.fields) and not node.args.get("by_name"):
-            self.findings.doubt("the sides of a set operation have different numbers of columns")
+            self.findings.doubt("the queries of a UNION, INTERSECT or EXCEPT have different numbers of columns")
         if left.open != right.open or (left.open and right.open and not node.args.get("by_name")):
-            self.findings.doubt("a set operation over `*` of a table whose schema is not given")
+            self.findings.doubt("a UNION, INTERSECT or EXCEPT uses `*` of a table without a known schema")
         if isinstance(node, exp.Except):
             for item in right.fields:
                 self.findings.note(item, Subtype.FILTER)
@@ -198,8 +198,8 @@ class Query(FromItems):
             return True
         self.findings.opaque = True
         self.findings.doubt(
-            "a set operation goes by position, and files do not show the order of the columns in `*`: name them in the"
-            " statement"
+            "a UNION, INTERSECT or EXCEPT pairs columns by position, and files do not show the order of the columns in "
+            "`*`: list the columns in the statement"
         )
         return False
 
@@ -345,7 +345,7 @@ class Query(FromItems):
     def _transform(self, item: exp.QueryTransform, scope: Scope, ctes: Ctes) -> list[Field]:
         """A script: every input reaches every output."""
         self.findings.opaque = True
-        self.findings.doubt("TRANSFORM runs a script: every input is taken to reach every output")
+        self.findings.doubt("TRANSFORM runs a script: lineage assumes that every input reaches every output")
         deps = [d for e in item.expressions for d in self.field(e, scope, ctes).deps()]
         weak = tuple(dict.fromkeys(Dep(d.table, d.column, TRANSFORMATION.then(d.kind)) for d in deps))
         schema = item.args.get("schema")

@@ -134,7 +134,7 @@ class Scope:
         parts = [p.name for p in node.parts]
         found = self._lookup(parts, aliases_first=aliases_first) or self._special(parts)
         if self._hidden(parts):
-            self.findings.doubt(f"the table of {shown(parts)} has another name in this query")
+            self.findings.doubt(f"{shown(parts)} uses a table name that this query replaced with an alias")
         if found is not None:
             return self._or_outer(node, parts, found)
         if isinstance(node.parent, exp.Dot) and node.arg_key == "this" and isinstance(node.parent.expression, exp.Func):
@@ -144,7 +144,7 @@ class Scope:
             return constant(parts[-1])
         if parts[-1].lower() in self.findings.variables and only_decides(node):
             return constant(parts[-1])
-        self.findings.doubt(f"column {shown(parts)} was not found in any table of its scope")
+        self.findings.doubt(f"column {shown(parts)} was not found in any table that the query can use here")
         everything = tuple(dict.fromkeys(_weak(d) for s in self.sources for d in s.relation.all_deps()))
         return Field(parts[-1], (Alt(None, everything),))
 
@@ -159,7 +159,7 @@ class Scope:
                 return found[0].get(f"${number}") or constant(f"${number}")
             if 0 < int(number) <= len(found[0].fields):
                 return found[0].fields[int(number) - 1]
-        self.findings.doubt(f"column ${number} was not found in any table of its scope")
+        self.findings.doubt(f"column ${number} was not found in any table that the query can use here")
         return Field(f"${number}", (Alt(None, tuple(_weak(d) for r in found for d in r.all_deps())),))
 
     def _hidden(self, parts: list[str]) -> bool:
@@ -211,7 +211,8 @@ class Scope:
         if not within_condition(node):
             tables = ", ".join(sorted({table for relation in unknown for table in relation.bases()}))
             self.findings.doubt(
-                f"column {shown(parts)} is of {tables} only if it has one: add its schema to the lineage sources"
+                f"column {shown(parts)} may belong to {tables} or to an outer query: add the "
+                "schema to the lineage sources"
             )
         other = around._certain(parts[0], parts[1:])
         return found if other is None else Field(found.name, limited([*found.alts, *other.alts]), found.type)
@@ -231,7 +232,7 @@ class Scope:
             prefix = ".".join(parts[:length]).lower()
             called = [s for s in self.sources if prefix in s.names]
             if len({s.names for s in called if len(s.names) > 1}) > 1:  # of those without an alias
-                self.findings.doubt(f"several tables of the query are called {shown(parts[:length])}")
+                self.findings.doubt(f"several tables of the query have the name {shown(parts[:length])}")
             for source in called:
                 if prefix in source.names:
                     found = self._of(source.relation, parts[length])
@@ -246,14 +247,16 @@ class Scope:
         return relation.get(name)
 
     def _of_any(self, name: str, tables: Iterable[str]) -> None:
-        self.findings.doubt(f"column {name} may come from any of {', '.join(tables)}: their schemas are not given")
+        self.findings.doubt(
+            f"column {name} may come from any of {', '.join(tables)}: add their schemas to the lineage sources"
+        )
 
     def _certain(self, name: str, rest: list[str] | None = None) -> Field | None:
         """A column that schemas show; of several (a join's two sides) all, and that is noted."""
         key = name.lower()
         found = [f for s in self.sources if key not in s.unseen and (f := s.merged.get(key) or s.relation.known(name))]
         if len(found) > 1:
-            self.findings.doubt(f"column {name} is ambiguous")
+            self.findings.doubt(f"several tables of the query have a column {name}")
         if not found:
             return None
         one = found[0] if len(found) == 1 else Field(name, limited(a for f in found for a in f.alts))
@@ -342,4 +345,4 @@ def right_first(scope: Scope, source: Source, join: exp.Join, dialect: str) -> N
     scope.sources = [source, *(one for one in scope.sources if one is not source)]
     joins = join.parent.args.get("joins") or () if join.parent is not None else ()
     if not all(any(one.args.get(key) for key in ("on", "using", "method")) for one in joins):
-        scope.findings.doubt("the order of the columns of RIGHT JOIN … USING behind a comma is not followed")
+        scope.findings.doubt("lineage does not follow the column order of RIGHT JOIN … USING after a comma")

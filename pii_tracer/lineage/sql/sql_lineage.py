@@ -83,7 +83,7 @@ class Script:
             statements = split(sql, self.dialect)
         except (SqlglotError, ValueError) as error:
             raise LineageError(
-                f"the SQL cannot be read: {_short(error)}", todo="correct the text or its dialect"
+                f"the SQL cannot be read: {_short(error)}", todo="correct the SQL, or name its dialect"
             ) from None
         doubt = read_otherwise(sql, self.dialect, [one.text for one in statements], self.names.given)
         if doubt is not None:
@@ -140,11 +140,11 @@ class Script:
             parts = recut(statement, self.dialect)
             if len(parts) > 1:
                 return [made for part in parts for made in self.statement(part)]
-            return [self._failed(statement, f"the statement does not parse: {_short(error)}")]
+            return [self._failed(statement, f"the statement cannot be parsed: {_short(error)}")]
         except RecursionError:
             return [self._failed(statement, "the statement is nested too deeply")]
         except Exception as error:  # a statement of a form nobody foresaw: a gap, never a crash
-            return [self._failed(statement, f"the statement could not be resolved ({type(error).__name__})")]
+            return [self._failed(statement, f"lineage could not resolve the statement ({type(error).__name__})")]
 
     def _failed(self, statement: Statement, reason: str) -> StatementLineage:
         why = (reason_of(statement.text, reason),)
@@ -350,7 +350,7 @@ class Script:
         return overwrites and (draft.partly or draft.optional or self.branch or (self.dynamic and not draft.makes))
 
 
-_LOOP = "a loop fills a table that it has read before: not all of it is followed"
+_LOOP = "a loop fills a table that it also reads, which lineage does not follow completely"
 _INTO_ROWS = frozenset({Effect.APPEND, Effect.CHANGE, Effect.REPLACE})
 _READS = frozenset({Effect.QUERY, Effect.NONE})
 _HANDLERS: Sequence[tuple[type | tuple[type, ...], Callable[[Query, Any], Draft]]] = (

@@ -36,7 +36,7 @@ def star(
         sources = [Source(named[0].names, named[0].relation)]
     excepted = _qualified_exceptions(node)
     if any(isinstance(s.relation, Elements) for s in sources):
-        scope.findings.doubt("`*` of rows that a function makes: their columns are not named")
+        scope.findings.doubt("`*` selects from a function whose columns are not known")
     fields = [
         s.merged.get(f.name.lower(), f)
         for s in sources
@@ -47,7 +47,9 @@ def star(
         fields = scope.arranged(fields)
     unknown = [s.relation for s in sources if s.relation.open]
     if unknown and (node.args.get("except_") or node.args.get("rename") or node.args.get("replace")):
-        scope.findings.doubt("`* EXCEPT` of a table whose schema is not given: the excepted columns are taken as well")
+        scope.findings.doubt(
+            "`* EXCEPT` selects from a table whose schema is not known: lineage also includes the excepted columns"
+        )
     return _filtered(node, fields, resolve), unknown
 
 
@@ -62,7 +64,7 @@ def by_pattern(
     fields, unknown = star(item.this, scope, resolve)
     like = item.expression
     if unknown or not isinstance(item, exp.Like | exp.ILike) or not isinstance(like, exp.Literal):
-        scope.findings.doubt("a text names columns: every column is taken to be meant")
+        scope.findings.doubt("a pattern selects columns: lineage assumes that it selects every column")
         return fields, unknown
     shape, wanted = _shape(like.name), not item.args.get("negate")
     return [f for f in fields if (shape.fullmatch(f.name.lower()) is not None) is wanted], unknown
@@ -73,7 +75,7 @@ def meant(node: exp.Expression, scope: Scope, resolve: Callable[[exp.Expression]
     if is_star(node):
         return spread(node, scope, resolve)
     if named_by_text(node):
-        scope.findings.doubt("a text names columns: every column is taken to be meant")
+        scope.findings.doubt("a pattern selects columns: lineage assumes that it selects every column")
         return spread(exp.Star(), scope, resolve)
     return None
 
@@ -111,7 +113,9 @@ def _struct(
         return list(found.alts[0].members.values())
     names = list(struct_fields(found.type))
     if not names:
-        scope.findings.doubt(f"the fields of {'.'.join(prefix)} are not known: its type is not given")
+        scope.findings.doubt(
+            f"the fields of {'.'.join(prefix)} are not known: add its type to the schema in the lineage sources"
+        )
         return [found.named(f"{prefix[-1] if prefix else ''}.*")]
     return [member(found, [name]).named(name) for name in names]
 

@@ -1,7 +1,7 @@
 """A second look at a resolved statement: every part of its text is accounted for, or the answer is partial.
 
 Resolution walks clause by clause and can pass over what it does not know; this walks the whole tree and cannot. Each
-part is followed by a rule, moves no data for a reason (`accounts`), or is not understood and said so. Tables and
+part is followed by a rule, moves no data for a reason (`accounts`), or is not supported and said so. Tables and
 columns count as followed when a rule looked at each of them.
 """
 
@@ -44,9 +44,9 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
         elif isinstance(part, exp.Func | exp.Parameter) and id(part) not in findings.followed:
             yield from reads_elsewhere(part, names, findings.namespaces)
         elif isinstance(part, exp.Identifier) and not is_name(part) and not isinstance(part.parent, exp.Dot):
-            yield f"the name {shown([part.name])} is in a part of the statement that is not followed"
+            yield f"the name {shown([part.name])} is in a part of the statement that lineage does not follow"
         elif _is_template(part):
-            yield "a part of the statement is replaced later, so its text is not known"
+            yield "a part of the statement is a variable that is replaced when it runs, so its text is not known"
         stored = stored_elsewhere(part)
         if stored is not None:
             yield from [stored] if stored else []
@@ -55,7 +55,7 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
                 if known is None and (kind := _KINDS.get((type(part), name))) is not None:
                     yield kind
                 elif known is None:
-                    yield f"the clause {name.strip('_').upper()} of {_called(part)} is not understood"
+                    yield f"the clause {name.strip('_').upper()} of {_called(part)} is not supported"
                 elif known:
                     waiting += _children(part, name)
         elif is_quiet(part):
@@ -63,11 +63,11 @@ def _doubts(node: exp.Expression, findings: Findings, names: Names) -> Iterator[
         elif isinstance(part, TRANSPARENT):
             waiting += part.iter_expressions()
         else:
-            yield f"a part of kind {_called(part)} is not understood"
+            yield f"a part of kind {_called(part)} is not supported"
 
 
 _KINDS = {
-    (exp.Select, "match"): "MATCH_RECOGNIZE is not followed",
+    (exp.Select, "match"): "lineage does not follow MATCH_RECOGNIZE",
     (exp.Into, "bulk_collect"): "values go through a variable or cursor of a procedure, which lineage does not follow",
 }
 """Clauses that have a name of their own."""
@@ -83,7 +83,7 @@ def _mistaken(table: exp.Table) -> Iterator[str]:
             if id(cte) in within:
                 break  # neither this query nor a later one has a name yet
             if cte.alias.lower() == table.name.lower():
-                yield f"{shown([table.name])} is a query of the statement, and was taken for a table of that name"
+                yield f"{shown([table.name])} is a WITH query, but lineage took it for a table of that name"
                 return
         within.add(id(around))
         around = around.parent
@@ -100,13 +100,13 @@ def _is_template(part: exp.Expression) -> bool:
 def _unfollowed(part: exp.Expression, followed: set[int]) -> Iterator[str]:
     if isinstance(part, exp.Dot):
         if isinstance(part.this, exp.Identifier | exp.Placeholder) and not names_table(part):
-            yield f"the name {shown([part.this.name])} is in a part of the statement that is not followed"
+            yield f"the name {shown([part.this.name])} is in a part of the statement that lineage does not follow"
         return
     if id(part) in followed or isinstance(part.this, exp.Star) or _is_target(part) or _is_parameter(part):
         return
     what = "column" if isinstance(part, exp.Column) else "table"
     name = shown(p.name for p in part.parts) if isinstance(part, exp.Column | exp.Table) else part.name
-    yield f"{what} {name} is in a part of the statement that is not followed"
+    yield f"{what} {name} is in a part of the statement that lineage does not follow"
 
 
 def _children(part: exp.Expression, clause: str) -> list[exp.Expression]:

@@ -42,7 +42,7 @@ _STORES = frozenset({Effect.APPEND, Effect.REPLACE, Effect.CHANGE, Effect.VIEW})
 
 def through_view(name: str) -> str:
     """Why a write to a view or synonym does not show by itself where the rows are."""
-    return f"what is written through the view {name} goes to a table behind it"
+    return f"the statement writes through the view {name} to a table behind it, which lineage does not follow"
 
 
 @dataclass(frozen=True, slots=True)

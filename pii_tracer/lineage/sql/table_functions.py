@@ -163,7 +163,9 @@ def pivoted(pivot: exp.Pivot, relation: Relation, scope: Scope, dialect: str) ->
     if pivot.args.get("unpivot"):
         return _unpivoted(pivot, relation, inner, resolve, dialect)
     if relation.open:
-        scope.findings.doubt("PIVOT of a table whose schema is not given: the columns it groups by are not known")
+        scope.findings.doubt(
+            "the grouping columns of PIVOT are not known: add the schema of its table to the lineage sources"
+        )
     aggregates = [(e, Field("", evaluate(e, resolve))) for e in pivot.expressions]
     keys = [c for f in pivot.args.get("fields") or () for c in f.this.find_all(exp.Column)]
     conditions = [d for c in keys for d in resolve(c).deps()]
@@ -178,7 +180,7 @@ def pivoted(pivot: exp.Pivot, relation: Relation, scope: Scope, dialect: str) ->
         scope.findings.note(item, Subtype.GROUP_BY)
     names = [c.name for c in pivot.args.get("columns") or ()]
     if not names:
-        scope.findings.doubt("the columns that PIVOT makes are not known")
+        scope.findings.doubt("the columns that PIVOT creates are not known")
     made = []
     for number, name in enumerate(names):
         _, aggregate = aggregates[number % len(aggregates)]
@@ -204,5 +206,7 @@ def _unpivoted(
     made = [*held, *named] if dialect in _VALUES_FIRST else [*named, *held]
     result += [replace(f, loose=dialect in _ORDER_NOT_TOLD) for f in made]
     if relation.open:
-        scope.findings.doubt("UNPIVOT of a table whose schema is not given: the columns it keeps are not known")
+        scope.findings.doubt(
+            "the columns that UNPIVOT keeps are not known: add the schema of its table to the lineage sources"
+        )
     return Relation(result, relation.rest)

@@ -105,7 +105,9 @@ def inserted(query: Query, node: exp.Insert) -> Draft:
     elif not columns and dynamic and not relation.open:
         names = [f.name for f in relation.fields]
         columns = [*names[: len(names) - len(dynamic)], *dynamic]
-        query.findings.doubt(f"the columns of {target} are not given: they are named by the query")
+        query.findings.doubt(
+            f"the schema of {target} is not in the lineage sources: lineage uses the column names of the query"
+        )
     where = node.args.get("where")
     if where is not None and isinstance(where, exp.Expression):
         scope = Scope(query.findings, [Source((target.lower(),), query.lookup(target))])
@@ -158,7 +160,9 @@ def _listed(query: Query, place: exp.Schema) -> list[str]:
             known = [c for c, _ in query.names.columns(query.names.of(place.this))]
             excepted = {e.name.lower() for e in item.args.get("except_") or ()}
             if not known:
-                query.findings.doubt("`*` means columns of a table whose schema is not given")
+                query.findings.doubt(
+                    "the columns of `*` are not known: add the schema of its table to the lineage sources"
+                )
             found += [c for c in known if c.lower() not in excepted]
         else:
             found.append(item.name)
@@ -242,11 +246,11 @@ def assignments(query: Query, items: Sequence[exp.Expression], scope: Scope, cte
             query.findings.followed.add(id(right))
             pairs.append((_way_of(left, scope)[0], DEFAULT))
         elif not isinstance(left, exp.Column | exp.Dot | exp.Identifier):
-            query.findings.doubt(f"what is set in a part of kind {left.key.upper()} is not followed")
+            query.findings.doubt(f"lineage does not follow values that are set in a part of kind {left.key.upper()}")
         else:
             column, *fields = _way_of(left, scope)
             if fields and any(column.lower() in s.names for s in scope.sources[1:]):
-                query.findings.doubt(f"a column of {shown([column])} is set, which is not the table that is written to")
+                query.findings.doubt(f"the statement sets a column of {shown([column])}, but writes to another table")
             for name in reversed(fields):
                 part = exp.PropertyEQ(this=exp.to_identifier(name), expression=right)
                 right = exp.Struct(expressions=[part])
@@ -287,7 +291,7 @@ def _each(query: Query, left: exp.Tuple, right: exp.Expression, scope: Scope, ct
         query.findings.followed |= {id(v) for v in values if is_default(v)}
         found = [DEFAULT if is_default(v) else query.field(v, scope, ctes) for v in values]
     if len(columns) != len(found) or (isinstance(right, exp.Anonymous) and right.name.upper() != "ROW"):
-        query.findings.doubt("the columns of SET and their values do not pair")
+        query.findings.doubt("SET has a different number of columns and values")
         found = [Field("", limited(a for f in found for a in f.alts))] * len(columns)
     return list(zip(columns, found, strict=True))
 

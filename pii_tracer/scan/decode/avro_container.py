@@ -71,7 +71,7 @@ class Container:
                 except _FAILURES as error:
                     raise AvroError(f"Avro record that does not follow its schema: {type(error).__name__}") from None
             if stream.read(1):
-                raise AvroError("an Avro block with more bytes than its records")
+                raise AvroError("an Avro block with bytes after its last record")
             position = end + 16
 
 

@@ -51,7 +51,7 @@ class _Nest:
             if self.depth:
                 self.left[0] -= len(piece)
                 if self.left[0] < 0:
-                    raise PackedError(f"files in it that unpack to more than {TOTAL} bytes")
+                    raise PackedError(f"its files unpack to more than {TOTAL} bytes")
             yield bytes(piece)
 
 
@@ -72,7 +72,7 @@ def _search_cell(depth: int, collector: Collector, value: bytes) -> bool:
     if not any(kind.fits(data) for kind in file_kinds()):
         return False
     if depth >= _DEPTH:
-        collector.unread("files nested in cells too deeply")
+        collector.unread("files in cells that are nested too deeply")
         return True
     before, collector.search_file = collector.search_file, partial(_search_cell, depth + 1)
     try:
@@ -180,7 +180,7 @@ def _of_kind(kind: FileKind, data: memoryview, collector: Collector, role: Role,
         deeper = nest.deeper()
         nest.left[1] -= 1
         if nest.left[1] < 0:
-            raise PackedError(f"more than {MEMBERS} files in it")
+            raise PackedError(f"it contains more than {MEMBERS} files")
         try:
             _pieces(part.name, kind.name, deeper.drawn(part.pieces), collector, role_of(part.name), deeper)
         except Exception as error:  # the others are read all the same

@@ -106,7 +106,7 @@ def _summary(data: memoryview, meta: pq.FileMetaData, collector: Collector) -> N
     collector.raw(data, "raw bytes")
     footer = int.from_bytes(data[-8:-4], "little")
     if len(data) != len(b"PAR1") + footer + 8:
-        collector.unread("row groups in a different file, and its own rows")
+        collector.unread("row groups in a different file, and rows of its own")
 
 
 @dataclass(frozen=True)

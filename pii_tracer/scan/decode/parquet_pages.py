@@ -71,7 +71,7 @@ def pages(data: memoryview, start: int, end: int, values: int) -> tuple[Page, ..
         found.append(page)
         position = page.body.stop
     if position != end or sum(page.values for page in found if not page.is_dictionary) != values:
-        raise PageError("pages that do not make up their column chunk")
+        raise PageError("pages whose total size or number of values differs from their column chunk")
     return tuple(found)
 
 
@@ -89,7 +89,7 @@ def plain(data: memoryview, page: Page, codec: str) -> memoryview:
     try:
         return memoryview(pa.decompress(body, page.plain_size - page.levels, _CODECS[codec]))
     except (pa.ArrowException, OSError, ValueError):
-        raise PageError("a page that does not unpack") from None
+        raise PageError("a page that cannot be unpacked") from None
 
 
 def numbers(content: memoryview, kind: str, length: int, scale: int | None, wanted: Collection[int]) -> set[int]:
@@ -150,6 +150,6 @@ def _page(data: memoryview, position: int, end: int) -> Page:
         raise PageError("a page of impossible size")
     levels = [inner.get(number, 0) for number in (5, 6)] if kind == _DATA_V2 else []
     if any(not isinstance(n, int) or n < 0 for n in levels) or sum(levels) > min(size, plain_size):
-        raise PageError("a page of impossible levels")
+        raise PageError("a page with invalid levels")
     packed = kind != _DATA_V2 or inner.get(7, True) is True
     return Page(kind, range(body, body + size), plain_size, values, encoding, sum(levels), packed)

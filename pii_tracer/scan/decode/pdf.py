@@ -24,7 +24,7 @@ _LONGEST = 1 << 26
 def decode(data: memoryview, collector: Collector, role: Role) -> None:
     """Search the bytes as they stand."""
     collector.raw(data, "raw bytes")
-    collector.unread("a PDF, whose fonts may write text in codes of their own")
+    collector.unread("a PDF, whose fonts may encode text in their own way")
 
 
 def parts(data: memoryview) -> Iterator[Part]:
@@ -43,7 +43,7 @@ def _inflated(body: memoryview) -> bytes:
     except zlib.error:
         return b""
     if not decoder.eof and len(content) >= _LONGEST:
-        raise PackedError("a stream of a PDF that unpacks to too much")
+        raise PackedError("a PDF stream that is too large when unpacked")
     return content
 
 

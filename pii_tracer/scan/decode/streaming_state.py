@@ -67,7 +67,7 @@ def _rows(data: memoryview) -> Iterator[memoryview]:
             yield data[position : position + size]
             position += size
     if position != len(data):
-        raise StateError("streaming state with more bytes than its rows")
+        raise StateError("streaming state with bytes after its last row")
 
 
 def _row(row: memoryview, collector: Collector, depth: int) -> None:

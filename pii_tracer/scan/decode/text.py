@@ -121,7 +121,7 @@ def decode_blocks(kind: Kind, pieces: Iterable[bytes], collector: Collector) -> 
             collector.raw(lines, "raw bytes")
             content = as_single_bytes(lines)
         if content is None:
-            collector.unread("a part of the text is not text")
+            collector.unread("a part of the file is not text")
         elif collector.columns is not None:
             search_columns(content, collector.columns, collector, first=not begun, last=piece is None)
             begun = True
@@ -191,7 +191,7 @@ def _engine(text: str, collector: Collector) -> str:
                 walk(json.loads(document, parse_float=Decimal), inner, "engine metadata")
                 continue
             except (ValueError, RecursionError):
-                inner.unread("engine metadata that is not JSON from end to end")
+                inner.unread("engine metadata that is not valid JSON")
         inner.text(document, "engine metadata")
     collector.merge(inner)
     collector.prose(text, "engine metadata", whole=inner.quoted, left=inner.left.shown_in(text))
@@ -215,7 +215,7 @@ def _json(text: str, collector: Collector) -> str:
         return kind  # without escapes the members hold nothing that the text does not show
     documents, closed = ([text], True) if whole else documents_of(text)
     if not closed and collector.patterns.has_tiny:
-        collector.unread("JSON in which an object or an array is cut off: a short number in it has no column")
+        collector.unread("JSON with a truncated object or array, so the column of a short number is not known")
     for some in (documents[at : at + _TOGETHER] for at in range(0, len(documents), _TOGETHER)):
         if not _are_silent(some, collector):
             _members(some, collector)

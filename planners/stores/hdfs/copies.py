@@ -55,7 +55,7 @@ def kept_copies(found: Survey, world: World) -> Kept:
             carriage = found.carriages.get(place.location.dataset)
             if carriage is not None and carriage.carries not in BY_KEY:
                 gaps.append(remade_by_nobody(place.location, "HDFS", carriage.reason))
-            reason = f"all files were decoded ({counted(seen.files, 'file')}) and contain nothing of the person"
+            reason = f"the person was not found in {counted(seen.files, 'file')}, each decoded completely"
             told = Examined(dataset=place.location.dataset, table=None, carries=Carries.NONE, reason=reason)
             examined.append(told)
     return Kept(tuple(items), tuple(examined), tuple(gaps))

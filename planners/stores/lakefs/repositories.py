@@ -71,8 +71,7 @@ def lakefs_copies(found: Survey, world: World, as_of: datetime, due: datetime, r
         gaps += case.unknown()
         if not (seen.persons or seen.strays or seen.unread or seen.named):
             reason = (
-                f"the objects of all its commits were decoded ({counted(seen.objects, 'object')})"
-                " and contain nothing of the person"
+                f"the person was not found in {counted(seen.objects, 'object')} of its commits, each decoded completely"
             )
             carries = case.carriage.carries if case.carriage else Carries.NONE
             examined.append(Examined(dataset=state.dataset, table=state.dataset.name, carries=carries, reason=reason))

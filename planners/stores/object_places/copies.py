@@ -51,7 +51,7 @@ def kept_versions(found: Survey, world: World) -> Kept:
         elif unprovable := values_in_catalog(found, world, str(place.location), place.location.dataset):
             gaps += unprovable
         elif not seen.strong:
-            reason = f"all versions were decoded ({counted(seen.files, 'version')}) and contain nothing of the person"
+            reason = f"the person was not found in {counted(seen.files, 'version')}, each decoded completely"
             examined.append(Examined(dataset=place.location.dataset, table=None, carries=Carries.NONE, reason=reason))
     return Kept(tuple(items), tuple(examined), tuple(gaps))
 

@@ -62,8 +62,8 @@ def untreated(place: ObjectPlace, seen: StoredEvidence | None) -> Untreated | No
         )
     if seen.beside and not place.table:
         return Untreated(
-            f"metadata of {counted(seen.beside, 'version')} contains a value of the person, and a rewrite keeps it: "
-            "remove the value from the metadata"
+            f"a value of the person is in the metadata of {counted(seen.beside, 'version')}, and a rewrite keeps "
+            "metadata: remove the value from the metadata"
         )
     old_in_digits = seen.old_in_digits and not place.table  # all that is old of a table goes
     if seen.unread or old_in_digits or (seen.in_digits and not seen.strong and seen.state is None):

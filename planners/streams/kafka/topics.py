@@ -194,7 +194,7 @@ def _not_certain(found: Survey, state: TopicState, inventory: Inventory) -> list
 
 def _clean(subject: Subject, state: TopicState, places: list[Place], seen: TopicEvidence) -> Examined:
     carries = _carries(subject, places) if places else Carries.NONE
-    reason = f"all records were decoded ({counted(seen.records, 'record')}) and contain nothing of the person"
+    reason = f"the person was not found in {counted(seen.records, 'record')}, each decoded completely"
     return Examined(dataset=state.dataset, table=state.dataset.name, carries=carries, reason=reason)
 
 

@@ -170,7 +170,7 @@ def test_versions_that_are_there_and_cannot_be_read_are_a_gap(base: Path) -> Non
     plan = planned(base, 3)
     (gap,) = [g for g in plan["gaps"] if g["kind"] == "former_unread"]
     assert gap["id"] == f"gap-former_unread-customer-{slug(str(source))}"
-    assert "1 of 2 versions of s.src exist, but could not be read" in gap["reason"]
+    assert "1 of 2 versions of s.src could not be read, although the files exist" in gap["reason"]
     assert "would remain in 3 datasets" in gap["reason"]
 
 

@@ -109,7 +109,7 @@ def test_partitions_that_are_kept_longer_stay(
     assert len(old["FR"] - left["FR"]) == 1
     hoard.write(tables={"delta/t": "pii"}, classes={"short": 2}, partitions={"delta/t": {"land=DE": "short"}})
     [skipped] = result(hoard, capsys)[1]["skipped"]
-    assert skipped["reason"].startswith("land=DE is to be kept shorter than the table")
+    assert skipped["reason"].startswith("land=DE has fewer days than its table")
 
 
 def test_iceberg_expires_by_class_and_tells_who_holds_the_rest(
@@ -351,7 +351,7 @@ def test_what_is_not_swept_and_why(spark: SparkSession, hoard: Hoard, capsys: py
     code, found = result(hoard, capsys, "--apply")
     reasons = {s["table"]: s["reason"] for s in found["skipped"]}
     assert (code, found["tables"]) == (0, [])
-    assert "no class is named" in reasons["delta/unnamed"]
+    assert "no retention class" in reasons["delta/unnamed"]
     assert reasons["delta/held"] == "hold h1 (case 7) without an end"
     assert "enforce" in reasons["delta/longer"]
     assert "shallow clone" in reasons["delta/cloned"]

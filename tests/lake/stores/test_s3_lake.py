@@ -374,7 +374,9 @@ def test_retention_looks_at_it_and_its_references(house: House) -> None:
     assert (target.sql_name, str(target.location), target.pointed) == ("core.prod.orders", house.orders, True)
     wanted, skipped = targets(rules, (), [table], inventory, now)
     assert wanted == ()
-    assert [one.reason for one in skipped] == ["tables of this catalog are not swept: expire them by their catalog"]
+    assert [one.reason for one in skipped] == [
+        "tables of this catalog are not swept: expire their snapshots in the catalog"
+    ]
 
 
 def test_a_table_with_metadata_of_another_is_not_swept(house: House) -> None:

@@ -102,7 +102,7 @@ class HistoryRewrite:
             history = self._history()
             self._refuse(history)
             left = sum(seen.changes for seen in self._surveyed(history).values())
-            findings = [f"{counted(left, 'data file')} of its snapshots still contain the person"] if left else []
+            findings = [f"the person is still in {counted(left, 'data file')} of its snapshots"] if left else []
             if dangling := _dangling(history):
                 findings.append(
                     f"manifests have {counted(dangling, 'entry', 'entries')} of deleted files that no snapshot reads"

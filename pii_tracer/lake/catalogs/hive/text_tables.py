@@ -85,7 +85,10 @@ def _properties(table: Any, partition: Any, serde: Serde) -> dict[str, str]:
     known = _OF_BOTH | _OF_SERDE[serde]
     others = frozenset[str]().union(*_OF_SERDE.values()) - _OF_SERDE[serde]
     if strange := mine.keys() - known - others - _WORDLESS:
-        raise UnreadText(f"{counted(len(strange), 'property', 'properties')} of the serializer are not known")
+        raise UnreadText(
+            "this version of the tool does not know "
+            f"{counted(len(strange), 'property', 'properties')} of the serializer"
+        )
     if partition is not None:
         above = _parameters(table.sd.serdeInfo)
         inherited = {k for k in above.keys() & known if k not in mine and above[k]} if is_text(table.sd) else set()

@@ -75,7 +75,7 @@ def _unseen(found: Found, committed: frozenset[str] | None) -> list[InventoryGap
     if not unseen:
         return []
     reason = (
-        f"{counted(len(unseen), 'metadata file is', 'metadata files are')} belong to commits that no visible history "
+        f"{counted(len(unseen), 'metadata file belongs', 'metadata files belong')} to commits that no visible history "
         "has: of a branch that was deleted, or"
     )
     reason += " of a branch that this account cannot see, whose files the sweep would remove"

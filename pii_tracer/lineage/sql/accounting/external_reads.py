@@ -81,9 +81,9 @@ def reads_elsewhere(part: exp.Expr, names: Names, namespaces: Collection[int] = 
         if not isinstance(text, exp.Literal | exp.RawString | exp.Heredoc | exp.National) or text.is_number:
             continue
         if _QUERY.search(text.name):
-            yield f"the function {name} gets a statement as a text, which lineage does not follow"
+            yield f"the function {name} receives an SQL statement as text, which lineage does not follow"
         elif isinstance(part, exp.Anonymous) and names.columns(names.of_text(text.name or "''")):
-            yield f"the function {name} gets the name of a table as a text, which lineage does not follow"
+            yield f"the function {name} receives a table name as text, which lineage does not follow"
 
 
 def _is_outward(name: str, part: exp.Expr, namespaces: Collection[int]) -> bool:
@@ -164,5 +164,5 @@ def _option(part: exp.Expression) -> str:
     if part.name.upper() == "LEDGER" and part.text("value").upper() == "ON":
         return "a ledger table keeps every old version of its rows in a second table, which lineage does not follow"
     if place or _ELSEWHERE_KEYS.fullmatch(part.name):
-        return f"the option {part.name} sets the place of rows, which lineage does not follow"
+        return f"the option {part.name} sets where rows are stored, which lineage does not follow"
     return ""

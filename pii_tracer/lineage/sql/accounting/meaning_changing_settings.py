@@ -107,7 +107,7 @@ def _shown_code(found: re.Match[str]) -> str:
     return " " * (found.start("code") - found.start()) + found["code"] + "  "
 
 
-_FILLED_IN = "a name contains a variable of the client, which is replaced later"
+_FILLED_IN = "a name contains a variable of the SQL client, which is replaced when the statement runs"
 
 
 def read_otherwise(
@@ -124,7 +124,7 @@ def read_otherwise(
     if dialect == "postgres" and ':"' in sql and any(found["name"] for found in _VARIABLE.finditer(sql)):
         return _FILLED_IN
     if dialect == "postgres" and "temp" in sql.lower() and _outlived(statements, given):
-        return "a temporary table is dropped before its name is used again, so the table of that name is not known"
+        return "the statement drops a temporary table and uses its name again, so the table of that name is not known"
     return None
 
 

@@ -13,29 +13,29 @@ from pii_tracer.lineage.sql.accounting.named_tables import naming
 
 _MADE = r"CREATE (?:OR \w+ )?"
 _MOVES: Mapping[str, str] = {
-    "others get the rows of what is shared": r"(?:CREATE|ALTER)(?: OR REPLACE)? (?:SHARE|DATASHARE"
+    "the statement shares rows with others": r"(?:CREATE|ALTER)(?: OR REPLACE)? (?:SHARE|DATASHARE"
     r"|PUBLICATION)\b|GRANT .* TO (?:SHARE|DATASHARE)\b",
     "rows come from another system's publication": rf"{_MADE}SUBSCRIPTION\b|ALTER SUBSCRIPTION\b",
-    "a database has the rows of another one": r"CREATE (?:OR REPLACE )?(?:TRANSIENT )?(?:DATABASE|SCHEMA"
+    "a database gets the rows of another database": r"CREATE (?:OR REPLACE )?(?:TRANSIENT )?(?:DATABASE|SCHEMA"
     r"|CATALOG)\b.* (?:CLONE|TEMPLATE|ENGINE|SHARE|DATASHARE"
     r"|REPLICA|SNAPSHOT|ATTACH\w*|ARN|LINK|COPY)\b|ALTER (?:DATABASE|SCHEMA) .*\b(?:SWAP|REPLICA|SECONDARY"
     r"|REPLICATION|FAILOVER)\b",
-    "another database has the statistics of this one, with values": r"DBCC CLONEDATABASE\b",
+    "another database gets the statistics of this database, which contain values": r"DBCC CLONEDATABASE\b",
     "a database or schema gets another name": r"ALTER (?:DATABASE|SCHEMA|CATALOG) .*\b(?:RENAME TO|MODIFY"
     r" NAME)\b|RENAME DATABASE\b",
-    "the rows of a backup": r"(?:BACKUP|RESTORE|UNDROP|FLASHBACK)\b",
-    "files go between a stage and other places": r"(?:PUT|GET) (?!DIAGNOSTICS)|COPY FILES\b",
-    "rows are on another system": rf"(?:{_MADE}|ALTER )(?:FOREIGN TABLE|EXTERNAL (?:SCHEMA|TABLE|DATA SOURCE)"
+    "the statement restores rows from a backup": r"(?:BACKUP|RESTORE|UNDROP|FLASHBACK)\b",
+    "the statement moves files between a stage and other places": r"(?:PUT|GET) (?!DIAGNOSTICS)|COPY FILES\b",
+    "the rows are on another system": rf"(?:{_MADE}|ALTER )(?:FOREIGN TABLE|EXTERNAL (?:SCHEMA|TABLE|DATA SOURCE)"
     rf"|(?:SHARED |PUBLIC )*DATABASE LINK)\b|IMPORT FOREIGN SCHEMA\b",
-    "a log keeps columns of the rows that change": rf"{_MADE}MATERIALIZED VIEW LOG\b",
-    "a model is made of rows": rf"{_MADE}(?:TEMP )?MODEL\b|EXPORT MODEL\b",
+    "a change log keeps columns of changed rows": rf"{_MADE}MATERIALIZED VIEW LOG\b",
+    "a machine learning model is trained on rows": rf"{_MADE}(?:TEMP )?MODEL\b|EXPORT MODEL\b",
     "an index service keeps copies of rows": rf"{_MADE}(?:CORTEX SEARCH SERVICE|SEARCH INDEX|VECTOR INDEX)\b",
     "the statement of the task is not known": r"EXECUTE TASK\b",
     "values go through a variable or cursor of a procedure": r"(?:DECLARE .*\bCURSOR\b|FETCH\b|SET (?:@?\w+"
     r"|VARIABLE .*) = .*\b(?:SELECT|CURSOR)\b|SET .*\( SELECT\b"
     r"|(?:SELECT|WITH) .*\b(?:BULK COLLECT INTO|INTO @\w+|INTO : ?\w+)|LET \w+ (?:CURSOR|RESULTSET)\b)",
-    "a statement is put together at run time": r"EXEC(?:UTE)? (?:\(|@)",
-    "a statement is prepared, and run at another place": r"PREPARE\b",
+    "a statement is built at run time": r"EXEC(?:UTE)? (?:\(|@)",
+    "a statement is prepared here and runs elsewhere": r"PREPARE\b",
     "the rows of a dictionary come from its source": rf"{_MADE}DICTIONARY\b|EXCHANGE DICTIONARIES\b",
     "the query of a view is replaced": r"ALTER (?:\w+ )?(?:VIEW|TABLE) .*\bMODIFY QUERY\b",
 }

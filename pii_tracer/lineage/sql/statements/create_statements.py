@@ -73,7 +73,7 @@ def created(query: Query, node: exp.Create) -> Draft:
         query.findings.doubt(f"lineage does not follow the source from which CREATE TABLE fills {target}")
         query.findings.opaque = True
     if not location and any(isinstance(p, exp.ExternalProperty) for p in listed):
-        query.findings.doubt(f"lineage does not follow the place of the rows of the external table {target}")
+        query.findings.doubt(f"lineage does not know where the rows of the external table {target} are stored")
     like = _learn(query, node, target, listed)
     rules = query.names.computed(target)
     made = fields_of(query, rules, query.lookup(target)) if rules else []
@@ -87,7 +87,7 @@ def _other(query: Query, node: exp.Create, kind: str) -> Draft:
         query.findings.opaque = True
         query.findings.doubt(f"lineage does not follow the source of the rows of CREATE {kind}")
     elif any(node.find_all(exp.ExternalProperty, exp.RemoteWithConnectionModelProperty)):
-        query.findings.doubt(f"the {kind} runs elsewhere, so nobody knows where its inputs go")
+        query.findings.doubt(f"the {kind} runs in another system, so lineage does not know where its inputs go")
     elif body is not None and body.find(exp.Table, exp.Query) is not None:
         query.findings.doubt(f"the body of CREATE {kind} is not followed")
     for part in node.find_all(exp.Func):

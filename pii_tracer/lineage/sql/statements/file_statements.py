@@ -22,11 +22,11 @@ def copied(query: Query, node: exp.Copy) -> Draft:
         relation = query.relation(_named_columns(node.this))
         return drafted(query, Effect.REPLACE, path_table(source.name.rstrip("/")), relation, list(relation.fields))
     if any(p.name.upper() == "INCLUDE_METADATA" for p in node.args.get("params") or ()):
-        query.findings.doubt("columns that COPY fills from facts about the files are not followed")
+        query.findings.doubt("lineage does not follow columns that COPY fills from metadata of the files")
     if any(p.name.upper() in ("MANIFEST", "SSH") for p in node.args.get("params") or ()):
-        query.findings.doubt("the files that COPY loads are listed in a separate file")
+        query.findings.doubt("the files that COPY loads are listed in a separate file, which lineage does not read")
     if any(p.name.upper() == "BY_POSITION" for p in node.args.get("params") or ()):  # MySQL's LOAD DATA
-        query.findings.doubt("the columns of files that are loaded by position are not followed")
+        query.findings.doubt("lineage does not follow the columns of files that are loaded by position")
     columns = [c.name for c in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     table = node.this.this if isinstance(node.this, exp.Schema) else node.this
     if isinstance(table, exp.Table) and isinstance(table.this, exp.Literal):  # a folder
@@ -59,7 +59,7 @@ def _by_name(query: Query, node: exp.Copy) -> bool:
     form = next((n for n, word in enumerate(words) if word in ("json", "avro")), None)
     if form is not None and query.dialect == "redshift":
         if words[form + 1 : form + 2] not in ([], ["auto"], ["auto ignorecase"]):
-            query.findings.doubt("a file maps fields to columns for COPY, which lineage does not follow")
+            query.findings.doubt("a separate file maps fields to columns for COPY, which lineage does not read")
         return True
     return query.dialect in ("spark", "databricks") or given.get("MATCH_BY_COLUMN_NAME", "none") != "none"
 
@@ -72,10 +72,14 @@ def _with_a_client(query: Query, node: exp.Copy) -> Draft:
     if not node.args.get("kind"):
         query.relation(_named_columns(node.this))
         tables = ", ".join(query.findings.tables)
-        query.findings.doubt(f"COPY gives rows of {tables} to a client, a program or a place that is not named")
+        query.findings.doubt(
+            f"COPY sends rows of {tables} to a client, to a program, or to a place that the statement does not name"
+        )
         return Draft(Effect.NONE, None)
     target = query.target(node.this.this if isinstance(node.this, exp.Schema) else node.this)
-    query.findings.doubt(f"COPY fills {target} with rows of a client, a program or a place that is not named")
+    query.findings.doubt(
+        f"COPY fills {target} with rows from a client, a program, or a place that the statement does not name"
+    )
     return Draft(Effect.APPEND, target)
 
 
@@ -110,7 +114,7 @@ def loaded(query: Query, node: exp.LoadData) -> Draft:
     inpath = node.args.get("inpath")
     if not isinstance(inpath, exp.Expression):
         query.findings.opaque = True
-        query.findings.doubt("the files that LOAD DATA takes are not named in a form that is followed")
+        query.findings.doubt("LOAD DATA names its files in a form that lineage does not support")
         return Draft(Effect.APPEND, target)
     source = path_table(inpath.name.rstrip("/"))
     parts = partition_columns(node.args.get("partition"))

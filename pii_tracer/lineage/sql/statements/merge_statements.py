@@ -63,7 +63,8 @@ def _unknown(query: Query, target: str, source: Relation, pairs: list[tuple[str,
     pairs[:] = [p for p in pairs if p[0] != "*"]
     for table in source.bases():
         query.findings.doubt(
-            f"the columns of {table} and of {target} are not known: add a schema to the lineage sources"
+            f"the columns of {table} and of {target} are not known: add the schema of "
+            "one of them to the lineage sources"
         )
     return tuple(dict.fromkeys(source.bases()))
 

@@ -51,7 +51,7 @@ def updated(query: Query, node: exp.Update) -> Draft:
     known = {c.lower() for c, _ in query.names.columns(target)} if joined else set()
     if known and any(name.lower() not in known for name, _ in pairs):
         query.findings.doubt(
-            f"a column is set that {shown([table.name])} has not: it is unknown to which table it belongs"
+            f"the statement sets a column that {shown([table.name])} does not have, so its table is not known"
         )
     query.findings.tables.pop(target, None)
     where = node.args.get("where")
@@ -82,10 +82,10 @@ def _behind(
             found.append((dep.table, dep.column, item))
     tables = {one for one, _, _ in found}
     if any(column.lower() != name.lower() for (name, _), (_, column, _) in zip(pairs, found, strict=False)):
-        query.findings.doubt(f"columns are set under other names through {shown([table.name])}")
+        query.findings.doubt(f"the statement sets columns through {shown([table.name])}, which renames them")
     if len(tables) != 1 or len(found) != len(pairs):
         query.findings.opaque = True
-        query.findings.doubt(f"the table that the statement writes through {shown([table.name])} is not known")
+        query.findings.doubt(f"the statement writes through {shown([table.name])} to a table that is not known")
         return query.names.of_text(table.name), pairs
     return tables.pop(), [(column, item) for _, column, item in found]
 

@@ -62,7 +62,7 @@ class Dynamic:
 
 _UNREAD = "a statement is built at run time, which lineage does not follow"
 _TO_VARIABLE = "values go through a variable or cursor of a procedure, which lineage does not follow"
-_FROM_VARIABLE = "values that are given to a text at run time are not followed"
+_FROM_VARIABLE = "values are passed to a statement at run time, which lineage does not follow"
 
 
 def dynamic_of(statement: str, dialect: str) -> Dynamic | None:

@@ -272,7 +272,7 @@ def meaning(text: str) -> Meaning | None:
     if _RUN_LATER.match(plain):
         return Meaning("", doubt="a statement is built at run time, which lineage does not follow")
     if _PIPED.match(plain):
-        return Meaning("", doubt="rows that a function makes one by one are not followed")
+        return Meaning("", doubt="lineage does not follow rows that a function returns one by one")
     each = _FORALL.match(plain)
     if each is not None:
         rest = meaning(text[each.end() :]) or Meaning(text[each.end() :])

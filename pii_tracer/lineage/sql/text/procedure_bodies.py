@@ -75,7 +75,7 @@ T_SQL = frozenset({"tsql", "fabric"})
 _TRIED = frozenset({"TRY", "CATCH"})
 """What follows BEGIN and END: https://learn.microsoft.com/sql/t-sql/language-elements/try-catch-transact-sql."""
 _RUNS = re.compile(r"^\s*PERFORM\b", re.IGNORECASE)
-_UNTOLD_ROW = "a trigger changes rows of a table that is not named with it"
+_UNTOLD_ROW = "a trigger changes rows of a table that its statement does not name"
 VARIABLE = "values go through a variable or cursor of a procedure, which lineage does not follow"
 
 
@@ -117,7 +117,9 @@ def control_pieces(sql: str, part: Sequence[Token], dialect: str) -> list[Piece]
     for one in cut(part) if dialect in T_SQL else [part]:
         if dialect in T_SQL and _HEAD.match(sql[one[0].start : one[-1].end + 1]):
             text = sql[one[0].start : one[-1].end + 1]
-            found.append(Piece("", one[0].line, naming("the body of a routine or trigger is not followed", text)))
+            found.append(
+                Piece("", one[0].line, naming("lineage does not follow the body of a routine or trigger", text))
+            )
         else:
             found += _placed(one, _cleaned(sql, one, dialect, None))
     return found

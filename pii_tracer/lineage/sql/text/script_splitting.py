@@ -235,7 +235,7 @@ def _tokens(sql: str, dialect: str) -> list[Any]:
     except SqlglotError:
         raise
     except Exception as error:  # the tokenizer is foreign code that reads foreign text
-        raise SqlglotError(f"the text cannot be cut into tokens ({type(error).__name__})") from None
+        raise SqlglotError(f"the text is not valid SQL ({type(error).__name__})") from None
 
 
 def _end(tokens: Sequence[Any], first: int, dialect: str) -> int:
@@ -258,7 +258,7 @@ def _body(
 ) -> list[Statement]:
     language = _FOREIGN.search(whole.text)
     if language is not None:
-        return [Statement("", whole.line, f"a routine in {language['name']} is not followed")]
+        return [Statement("", whole.line, f"lineage does not follow a routine in {language['name']}")]
     text, offset = sql, 0
     place: tuple[int, ...] = ()
     first = next((n for n, t in enumerate(part) if t.token_type in _QUOTED and _BODY.search(t.text)), None)
@@ -278,9 +278,10 @@ def _body(
     unread = not quoted and any(t.token_type in _QUOTED and _is_body([w.text.upper() for w in part[:n]])
                                 for n, t in enumerate(part) if n)  # fmt: skip
     if not made and (unread or _VERB.search(text if quoted else whole.text)):
-        made.append(Statement("", whole.line, naming("the body of a routine or trigger is not followed", whole.text)))
+        why = naming("lineage does not follow the body of a routine or trigger", whole.text)
+        made.append(Statement("", whole.line, why))
     if procedure_bodies.is_function(whole.text) and _VERB.search(whole.text):
-        made.append(Statement("", whole.line, "what a function reads is not followed into the statements that call it"))
+        made.append(Statement("", whole.line, "lineage does not add the reads of a function to its callers"))
     return made
 
 

@@ -29,10 +29,10 @@ DEPTH = 6
 _FOREIGN = (
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
     (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old document of Office"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Office document in the old format (.doc, .xls, .ppt)"),
     (b"\x89LZO\0", "an LZO stream"),
     (b"SQLite format 3\0", "a SQLite database"),
-    (b"\x1f\x9d\x90", "a stream of compress"),
+    (b"\x1f\x9d\x90", "a file of the program compress (.Z)"),
     (b"\x89PNG\r\n\x1a\n", "a picture"),
 )
 """Containers that no decoder here reads."""

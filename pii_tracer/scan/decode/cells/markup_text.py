@@ -30,11 +30,11 @@ def search(text: bytes, marks: Collection[bytes], where: str, column: str | None
         shown = as_rtf_shows(text[text.index(b"{\\rtf") :])
         collector.string(shown, where, column, known=False)
         if _HIDDEN.search(text):
-            collector.unread("an RTF document with objects or pictures in it")
+            collector.unread("an RTF document that contains objects or pictures")
     if b"<!ENTITY" in marks:
         expanded = with_entities(text)
         if expanded is None:
-            collector.unread("a document with entities that cannot be put in their places")
+            collector.unread("a document with entities that cannot be resolved")
         else:
             collector.string(expanded.decode("utf-8", "surrogateescape"), where, column, known=False)
     elif b"<![CDATA[" in marks:

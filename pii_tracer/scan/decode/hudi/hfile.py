@@ -119,7 +119,7 @@ def _value(value: bytes, schema: Any, collector: Collector, where: str) -> Any:
     if not value:
         return None
     if schema is None:
-        collector.unread("HFile values without a schema to read them with")
+        collector.unread("HFile values whose schema is missing")
         return None
     try:
         record = fastavro.schemaless_reader(io.BytesIO(value), schema, None)

@@ -65,7 +65,7 @@ def blocks(data: memoryview) -> Iterator[LogBlock]:
     position = 0
     while position < len(data):
         if bytes(data[position : position + 6]) != MAGIC:
-            raise HudiLogError("Hudi log block without its magic")
+            raise HudiLogError("Hudi log block without its magic bytes")
         try:
             size, version, kind = struct.unpack_from(">qii", data, position + 6)
             if version != 1:

@@ -53,7 +53,7 @@ def is_vector(content: bytes) -> bool:
 
 def _footer(data: memoryview) -> dict[str, Any]:
     if len(data) < 16 or bytes(data[-4:]) != MAGIC:
-        raise PuffinError("Puffin file without its closing magic")
+        raise PuffinError("Puffin file without its magic bytes at the end")
     flags = int.from_bytes(data[-8:-4], "little")
     size = int.from_bytes(data[-12:-8], "little", signed=True)
     if size < 0 or size + 16 > len(data):
@@ -77,7 +77,7 @@ def _unpack(content: bytes, codec: str) -> bytes:
         with pa.CompressedInputStream(pa.BufferReader(content), codec) as stream:
             return bytes(stream.read())
     except (pa.ArrowException, OSError):
-        raise PuffinError("Puffin blob that does not unpack") from None
+        raise PuffinError("Puffin blob that cannot be unpacked") from None
 
 
 KIND = FileKind(
