@@ -160,7 +160,7 @@ def test_a_wrong_name_is_taken_back(settings: Settings, capsys: pytest.CaptureFi
     words = ["--take-back", "app.gone", "--keep", "app.orders", "--asked", NOW.isoformat(), *SAID]
     for _ in range(2):  # sent again
         assert called(settings, "requests", "narrow", "R-1", *words) == ExitCode.DONE
-    assert "R-1 keeps app.orders; all else" in capsys.readouterr().out
+    assert "R-1 keeps app.orders; everything else" in capsys.readouterr().out
     known = opened(settings).narrowings("R-1")
     assert [(n.dataset, n.keeps, n.in_force) for n in known] == [
         ("app.gone", True, False),
