@@ -256,9 +256,7 @@ def test_a_closed_run_knows_its_number_itself(begun: RunFolder, capsys: pytest.C
     assert not file_of(begun).is_lost
 
 
-def test_an_old_number_beside_a_closed_run_does_not_count(
-    begun: RunFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_old_number_beside_a_closed_run_does_not_count(begun: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     """Somebody puts an old file and its number back. The run itself knows a newer one."""
     kept(begun)
     number = file_of(begun).newest_file

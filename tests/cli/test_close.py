@@ -250,9 +250,10 @@ def test_a_kill_after_the_values_went_lets_the_run_be_closed(
         manifest.unlink()
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(sealed_values_destruction, "_remove", killed)
-        close_run(begun.state, begun.path.name)
+        with pytest.raises(KeyboardInterrupt):
+            close_run(begun.state, begun.path.name)
     assert begun.closed_at() is None
     assert not (tmp_path / "p.subjects.sealed").exists()
     assert close(begun) == 0
@@ -268,9 +269,10 @@ def test_a_kill_before_the_values_went_destroys_them_the_next_time(
     def killed(manifest: Path) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(sealed_values_destruction, "_remove", killed)
-        close_run(begun.state, begun.path.name)
+        with pytest.raises(KeyboardInterrupt):
+            close_run(begun.state, begun.path.name)
     assert begun.closed_at() is None
     assert (tmp_path / "p.subjects.sealed").exists()
     assert close(begun) == 0
