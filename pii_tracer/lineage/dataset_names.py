@@ -31,7 +31,8 @@ _URI = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*):/{1,3}", re.IGNORECASE)
 _PATH_TABLE = re.compile(rf"^(?:{'|'.join(sorted(PATH_FORMATS))}|path)\.`(?P<path>.+)`$", re.IGNORECASE | re.DOTALL)
 
 
-_STORES = ("s3://", "gs://", "gcs://", "abfss://", "abfs://", "wasbs://", "wasb://", "oss://")
+STORES = ("s3://", "gs://", "gcs://", "abfss://", "abfs://", "wasbs://", "wasb://", "oss://")
+"""Where a name is a key, without a slash before it."""
 _PARTITION = re.compile(r"^[^=]+=")
 _FIRST_PARTITION = re.compile(r"/[^/=]+=")
 _WITHIN = re.compile(r"^[^=]+=|[*?\[{]")
@@ -56,7 +57,7 @@ def is_untold(location: str) -> bool:
 
 def is_place(dataset: DatasetId) -> bool:
     """Whether a name is that of files: https://openlineage.io/docs/spec/naming."""
-    return dataset.namespace == "file" or dataset.namespace.startswith((*_STORES, "hdfs://"))
+    return dataset.namespace == "file" or dataset.namespace.startswith((*STORES, "hdfs://"))
 
 
 class Identities:
@@ -148,9 +149,11 @@ class Identities:
             return DatasetId(namespace="file", name=self._path(name, exact))
         if namespace.startswith(("s3a://", "s3n://")):
             namespace = "s3://" + namespace[6:]
+        if namespace.startswith("gcs://"):
+            namespace = "gs://" + namespace[6:]
         if is_azure(namespace):
             namespace = _container(namespace)
-        if namespace.startswith(_STORES):
+        if namespace.startswith(STORES):
             return DatasetId(namespace=namespace.rstrip("/"), name=name.strip("/"))
         if namespace.startswith("hdfs://"):
             return DatasetId(namespace=namespace.rstrip("/"), name="/" + name.strip("/"))

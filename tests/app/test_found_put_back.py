@@ -256,6 +256,18 @@ def test_a_closed_run_knows_its_number_itself(begun: RunFolder, capsys: pytest.C
     assert not file_of(begun).is_lost
 
 
+def test_an_old_number_beside_a_closed_run_does_not_count(begun: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    """Somebody puts an old file and its number back. The run itself knows a newer one."""
+    kept(begun)
+    number = file_of(begun).newest_file
+    old = (begun.path / FILE).read_bytes(), number.read_bytes()
+    keep(begun, None)
+    assert close(begun) == 0
+    (begun.path / FILE).write_bytes(old[0])
+    number.write_bytes(old[1])
+    assert "a newer file" in certified(begun, capsys)
+
+
 @pytest.mark.parametrize("how", ["an old file", "edited", "of before it was closed", "another plan's"])
 def test_what_a_closed_run_knows_is_sealed_and_counts(
     begun: RunFolder, capsys: pytest.CaptureFixture[str], how: str

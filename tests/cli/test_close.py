@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from pii_tracer.app.execution import sealed_values_destruction
 from pii_tracer.app.execution.plan_run import start_run
 from pii_tracer.app.execution.run_folder import RunFolder
+from pii_tracer.app.execution.sealed_values_destruction import close_run
 from pii_tracer.app.execution.verify_step import verdict_file
 from pii_tracer.app.persons_apart.requests_left_open import places_of
 from pii_tracer.app.proof.own_attestation import attested_persons
@@ -236,6 +238,45 @@ def test_a_manifest_that_lies_elsewhere_is_not_said_to_be_destroyed(
     assert close(begun) == ExitCode.USAGE
     assert "cannot be removed" in capsys.readouterr().err
     assert begun.closed_at() is None
+
+
+def test_a_kill_after_the_values_went_lets_the_run_be_closed(
+    begun: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody can put back what is destroyed, so that the run could never be closed."""
+    ended(begun, **OVER)
+
+    def killed(manifest: Path) -> None:
+        manifest.unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sealed_values_destruction, "_remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            close_run(begun.state, begun.path.name)
+    assert begun.closed_at() is None
+    assert not (tmp_path / "p.subjects.sealed").exists()
+    assert close(begun) == 0
+    assert begun.closed_at() is not None
+    assert "closing" not in json.loads(begun.closed.read_bytes())
+
+
+def test_a_kill_before_the_values_went_destroys_them_the_next_time(
+    begun: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended(begun, **OVER)
+
+    def killed(manifest: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sealed_values_destruction, "_remove", killed)
+        with pytest.raises(KeyboardInterrupt):
+            close_run(begun.state, begun.path.name)
+    assert begun.closed_at() is None
+    assert (tmp_path / "p.subjects.sealed").exists()
+    assert close(begun) == 0
+    assert not (tmp_path / "p.subjects.sealed").exists()
 
 
 def test_a_run_is_told_by_its_own_plan_when_another_was_made_into_the_same_file(

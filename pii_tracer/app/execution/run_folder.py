@@ -52,6 +52,8 @@ class RunInfo(Frozen):
 
 
 CLOSED = "closed.json"
+CLOSING = "closing"
+"""Its member while the persons' values are being destroyed."""
 PROOFS = "proofs"
 """The folder of a run with proofs of single requests and objects."""
 _PATHS = ("plan_file", "estate_file", "policy_file", "trusted", "result", "naive")
@@ -113,10 +115,20 @@ class RunFolder:
 
     def closed_at(self) -> str | None:
         """When the persons' values that the plan needed were destroyed; None where they may still be there."""
+        at = self._of_closing().get("closed_at")
+        return None if at is None else str(at)
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether somebody began to destroy them, and nobody wrote down that they are gone."""
+        return self._of_closing().get(CLOSING) is True
+
+    def _of_closing(self) -> dict[str, Any]:
         try:
-            return str(json.loads(self.closed.read_bytes())["closed_at"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+            told = json.loads(self.closed.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return told if isinstance(told, dict) else {}
 
     @property
     def state(self) -> Path:

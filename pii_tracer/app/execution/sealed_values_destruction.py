@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
-from pii_tracer.app.execution.run_folder import RunFolder, choose_run, over
+from pii_tracer.app.execution.run_folder import CLOSING, RunFolder, choose_run, over
 from pii_tracer.app.intake.planned_requests import gone_from
 from pii_tracer.app.persons_apart.requests_left_open import to_be_closed_before, unanswered
 from pii_tracer.app.planning.plan_files import manifest_path
@@ -80,10 +82,10 @@ def close_run(state: Path, run: str | None = None) -> Closed:
     destroyed = manifest.exists() or folder.closed_at() is None
     if destroyed:
         last = folder.found_file(folder.info().plan_digest).at_close(folder.settings().key().found_mark)
-        _destroy(manifest, plan)
-        at = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        told = {"plan_id": plan.plan_id, "closed_at": at, **last}
-        write_atomic(folder.closed, (json.dumps(told, indent=2, sort_keys=True) + "\n").encode())
+        told = {"plan_id": plan.plan_id, **last}
+        if manifest.exists() or not folder.is_closing:  # else a kill came between
+            _destroy(manifest, plan, lambda: _note(folder, told | {CLOSING: True}))
+        _note(folder, told | {"closed_at": datetime.now(timezone.utc).isoformat(timespec="seconds")})
     return Closed(plan, manifest, destroyed, str(folder.closed_at()), tuple(_others(plan_file, plan)))
 
 
@@ -142,8 +144,12 @@ def _untold(folder: RunFolder) -> list[str]:
     return [name for name, one in told.items() if one is None or one.at is None]
 
 
-def _destroy(manifest: Path, plan: ErasurePlan) -> None:
-    """Remove it.
+def _note(folder: RunFolder, told: Mapping[str, Any]) -> None:
+    write_atomic(folder.closed, (json.dumps(told, indent=2, sort_keys=True) + "\n").encode())
+
+
+def _destroy(manifest: Path, plan: ErasurePlan, note: Callable[[], None]) -> None:
+    """Remove it. note: writes down, first, that this is begun: afterwards nobody could tell it from a lost one.
 
     Raises:
         UsageError: it is not there, which says nothing of where it is; another plan's lies there; or it stays.
@@ -155,7 +161,8 @@ def _destroy(manifest: Path, plan: ErasurePlan) -> None:
                 where=str(manifest),
                 todo="restore the plan and its manifest in this folder; nothing was removed",
             )
-        manifest.unlink()
+        note()
+        _remove(manifest)
     except OSError as error:
         raise UsageError(
             f"the sealed manifest cannot be removed: {error.strerror or type(error).__name__}",
@@ -163,6 +170,10 @@ def _destroy(manifest: Path, plan: ErasurePlan) -> None:
             todo="if the manifest was moved, put it back beside the plan; otherwise make its folder writable; then "
             "close again",
         ) from None
+
+
+def _remove(manifest: Path) -> None:
+    manifest.unlink()
 
 
 def _others(plan_file: Path, closed: ErasurePlan) -> list[Path]:

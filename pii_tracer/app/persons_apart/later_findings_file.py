@@ -100,7 +100,7 @@ class FoundFile:
                 nothing may be said of the run then.
         """
         # first: whoever writes meanwhile writes the file first
-        newest = self._read(self.newest_file, Newest) or self._at_close()
+        newest = self._newest()
         found = self._read(self._file, FoundSince)
         kept = self._is_told_of or newest is not None
         if found is None:
@@ -117,6 +117,15 @@ class FoundFile:
         if kept:
             self._refuse_old(found, newest, seal)
         return found if found.places or found.of_copies else None
+
+    def _newest(self) -> Newest | None:
+        """What has the greatest number: the file, or the run itself when it was closed.
+
+        Raises:
+            Refused: the file cannot be read.
+        """
+        told = [one for one in (self._read(self.newest_file, Newest), self._at_close()) if one is not None]
+        return max(told, key=lambda one: one.number, default=None)
 
     def _refuse_old(self, found: FoundSince, newest: Newest | None, seal: Callable[[], Seal] | None) -> None:
         numbers = self.folder / CLOSED if isinstance(newest, NewestAtClose) else self.newest_file

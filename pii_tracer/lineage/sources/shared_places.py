@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import permutations, product
 
-from pii_tracer.lineage.dataset_names import UNRESOLVED
+from pii_tracer.lineage.dataset_names import STORES, UNRESOLVED
 from pii_tracer.lineage.graph.edges import Subtype
 from pii_tracer.lineage.sources.evidence_merging import Proof
 from pii_tracer.lineage.sources.fact_ledger import Ledger
@@ -47,8 +47,10 @@ def tell_shared(told: Iterable[Told], ledger: Ledger) -> None:
 
 def _around(place: DatasetId) -> Iterator[DatasetId]:
     """The folders that a folder lies in."""
+    root = "" if place.namespace.startswith(STORES) else "/"
     name = place.name
-    while name := name.rpartition("/")[0]:
+    while name != root:
+        name = name.rpartition("/")[0] or root
         yield place.model_copy(update={"name": name})
 
 

@@ -3,7 +3,8 @@
 Planners compute recorded expressions as Spark does. Of another text a hash is just another hash, which nobody finds;
 a part of a text can be somebody else's. So a function around or inside a hash stays only where it means the same in
 its dialect, and elsewhere so does one that changes texts. Any other stands in a call of `in_DIALECT`, which no planner
-computes.
+computes. So does a cast to CHAR, which fills a text with blanks. One to VARCHAR(n) cuts longer texts off: `text_within`
+is computed for texts that it leaves as they are.
 
 Sources: https://duckdb.org/docs/stable/sql/functions/text, https://trino.io/docs/current/functions/string.html,
 https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/string_functions,
@@ -38,8 +39,19 @@ _STANDARD = (exp.Paren, exp.Dot, exp.DPipe, exp.Case, exp.If, exp.Predicate, exp
 """Operators that mean the same everywhere; what planners make of conditions is not computed."""
 
 
+_LENGTHLESS = frozenset({"spark", "spark2", "databricks", "duckdb", "sqlite", "clickhouse"})
+"""Dialects in which a cast to a text of some length leaves the text as it is."""
+_MYSQL = frozenset({"mysql", "singlestore", "doris", "starrocks"})
+_UNFILLED = _MYSQL | {"snowflake", "bigquery"}
+"""Dialects in which a CHAR is not filled with blanks, or loses them when it is read."""
+_CASTS = (exp.Cast, exp.Convert)
+_CHARS = frozenset({exp.DType.CHAR, exp.DType.NCHAR})
+_TEXTS = _CHARS | {exp.DType.VARCHAR, exp.DType.NVARCHAR, exp.DType.TEXT}
+
+
 def with_own_functions(expression: exp.Expression, dialect: str) -> exp.Expression:
     """The expression as planners may read it; a copy where it differs."""
+    expression = _with_lengths(expression, dialect)
     if dialect in _OF_SPARK:
         return expression
     kinds = _OPERATORS if any(map(_hashes, expression.walk())) else _OF_TEXTS
@@ -48,6 +60,48 @@ def with_own_functions(expression: exp.Expression, dialect: str) -> exp.Expressi
     root = exp.Paren(this=expression.copy())
     _mark(cast("exp.Expression", root.this), dialect, kinds)
     return cast("exp.Expression", root.this)
+
+
+def _with_lengths(expression: exp.Expression, dialect: str) -> exp.Expression:
+    """With a call of its own for each cast that may change a text by its length."""
+    if not any(_length(node, dialect) for node in expression.find_all(*_CASTS)):
+        return expression
+    root = exp.Paren(this=expression.copy())
+    for node in list(root.find_all(*_CASTS)):
+        if (length := _length(node, dialect)) is not None:
+            if _type(node).this in _CHARS and dialect not in _UNFILLED:
+                node.replace(exp.Anonymous(this=f"in_{dialect or 'sql'}", expressions=[node.copy()]))
+                continue
+            inner = node.expression if isinstance(node, exp.Convert) else node.this
+            text = exp.Cast(this=inner, to=exp.DataType.build("text"))
+            node.replace(exp.Anonymous(this="text_within", expressions=[text, exp.Literal.number(length)]))
+    return cast("exp.Expression", root.this)
+
+
+def _type(node: exp.Expr) -> exp.DataType:
+    """The type that a cast makes a value of."""
+    return cast("exp.DataType", node.this if isinstance(node, exp.Convert) else node.args["to"])
+
+
+def _length(node: exp.Expr, dialect: str) -> int | None:
+    """How many letters a text may have after a cast; None where any number of them, or where it is no cast to text.
+
+    Without a length, CHAR is one letter by the standard, and in T-SQL each type has 30
+    (https://learn.microsoft.com/sql/t-sql/data-types/char-and-varchar-transact-sql,
+    https://docs.aws.amazon.com/redshift/latest/dg/r_Character_types.html).
+    """
+    to = _type(node)
+    kind = to.this
+    if dialect in _LENGTHLESS or kind not in _TEXTS:
+        return None
+    if to.expressions:
+        size = to.expressions[0].name
+        return int(size) if size.isdecimal() else None
+    if dialect in ("tsql", "fabric"):
+        return None if kind is exp.DType.TEXT else 30
+    if kind in _CHARS:
+        return None if dialect in _MYSQL else 1
+    return 256 if dialect == "redshift" and kind is not exp.DType.TEXT else None
 
 
 def _hashes(node: exp.Expr) -> bool:

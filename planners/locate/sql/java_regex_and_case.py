@@ -1,4 +1,4 @@
-"""Where Java and Python make the same of a text: regular expressions of a small grammar, and the case of old letters.
+"""Where engines make the same of a text: regular expressions of a small grammar, the case of old letters, and lengths.
 
 Everything else is refused. Java's `\\d \\w \\s` are ASCII unless told otherwise; `.` and `$` know more line ends than
 Python's; `x*+` is possessive in Java and an error, or possessive too, in Python. Which letters have a case depends on
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+
+from planners.locate.sql.whole_numbers import NotComputable
 
 _ESCAPED = r"\\[dDwWsS.+*?()\[\]{}|^$/\\-]"
 _RANGE = r"(?:0-9|[0-9]-[0-9]|a-z|A-Z)"
@@ -55,3 +57,14 @@ def _is_old(letter: str) -> bool:
         return False  # it can be given its other case later, as `ƛ` was by Unicode 16, which Spark 4.1 goes by
     known = ord(letter) <= _LAST_OLD_LETTER or caseless
     return known and letter not in _BY_POSITION and category != "Cn"
+
+
+def within(text: str | None, length: int) -> str | None:
+    """A text that a cast to so many letters leaves as it is, also where the engine counts bytes.
+
+    Raises:
+        NotComputable: it may be cut off.
+    """
+    if text is not None and len(text.encode("utf-8", "surrogateescape")) > length:
+        raise NotComputable("a cast to a text that is shorter than the value")
+    return text

@@ -19,7 +19,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from planners.locate.sql import spark_hash
-from planners.locate.sql.java_regex_and_case import case_is_certain, replace_all
+from planners.locate.sql.java_regex_and_case import case_is_certain, replace_all, within
 from planners.locate.sql.whole_numbers import (
     NotComputable,
     arithmetic,
@@ -108,6 +108,8 @@ def _value(node: exp.Expression, value: str) -> str | None:
         function = _BY_NAME.get(node.name.lower())
         if function is not None and len(node.expressions) == 1:
             return function(node.expressions[0], value)
+        if node.name.lower() == "text_within" and len(node.expressions) == 2:  # a cast to text of other engines
+            return within(_value(node.expressions[0], value), written_number(node.expressions[1]))
         raise NotComputable(f"the function `{node.name.lower()}` has no certain result")
     typed = _FUNCTIONS.get(type(node))  # by exact type: what the parser derives from a function is another function
     if typed is not None:

@@ -217,3 +217,18 @@ def test_a_waived_text_stays_and_another_one_beside_it_does_not(tmp_path: Path) 
     assert len(since(base)) == 1
     namespace(base).update_namespace_properties("s", removals={"owner", "mail"})
     assert since(base) == []
+
+
+def test_each_of_two_waived_texts_stays_where_their_names_begin_alike(tmp_path: Path) -> None:
+    """An id of a gap has the first letters of a long name."""
+    base = estate(tmp_path)
+    (base / "lake" / "tickets").rmdir()
+    iceberg(base, lambda made: None)
+    for end in ("a", "b"):
+        namespace(base).create_namespace(f"{'n' * 90}{end}", {"steward": f"{MAIL} {end}"})
+    words = "--waivers", str(write_waivers(base / "w.yaml", planned(base)["gaps"]))
+    assert planned(base, *words)["complete"]
+    assert since(base) == []
+    namespace(base).update_namespace_properties(f"{'n' * 90}b", updates={"owner": f"of {MAIL}"})
+    [verdict] = since(base)
+    assert verdict.root.endswith("nb")
