@@ -18,6 +18,7 @@ from pii_tracer.app.execution.verify_step import read_verdicts
 from pii_tracer.app.intake.planned_requests import settle_requests
 from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.progress import SILENT, Shows
+from pii_tracer.app.proof.deletion_log_check import HEAD
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.plan import ErasurePlan
@@ -86,6 +87,7 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
         "drift": [vars(item) for item in ran.state.drift],
         "never_started": list(ran.state.never_started),
         "deletion_log": str(table),
+        HEAD: log.head,
         "attestation": str(attestation) if attestation else None,
         "report": str(ran.folder.report),
         "lineage_events": asdict(ran.events),
