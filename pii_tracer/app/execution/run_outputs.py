@@ -33,7 +33,7 @@ from pii_tracer.run.run_state import State
 from pii_tracer.run.suppression_list import FILE as SUPPRESSION_FILE
 from pii_tracer.run.suppression_list import SuppressionList
 from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
-from pii_tracer.verify.verdicts import RunVerdict, to_be_seen, with_since, with_unseen
+from pii_tracer.verify.verdicts import RunVerdict, read_as_a_whole, to_be_seen, with_since, with_unseen
 
 
 def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
@@ -47,7 +47,8 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
     if done:
         show.step("searching for the persons outside the copies, and in what was added since the plan")
     elsewhere = ran.verification.elsewhere() if done else ()
-    verdict = with_since(verdict, elsewhere, no_copies=not ran.loaded.plan.copies)
+    plan = ran.loaded.plan
+    verdict = with_since(verdict, elsewhere, no_copies=not plan.copies, whole=read_as_a_whole(plan))
     left = ResidueOfPersons(ran.verification).left(verdict, elsewhere) if done else NOBODY
     still = _still_open(ran.loaded.plan, left)
     show.step("writing the deletion log")
