@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import bz2
 import gzip
 import io
 import lzma
+import random
 import struct
 import tarfile
 import zipfile
@@ -309,3 +311,26 @@ def test_a_cell_that_is_a_whole_file_is_searched_as_one(file: str) -> None:
 def test_a_cell_that_only_begins_like_a_file_is_named() -> None:
     broken = _zip(b"call somebody back" * 20)[:-40]
     assert scan("t.parquet", parquet(pa.table({"doc": pa.array([broken], pa.binary())}))).unread
+
+
+def _with_entries(value: bytes, place: str, *, file: bool) -> bytes:
+    entry = {b"k": value}
+    inner = pa.field("item", pa.string(), metadata=entry if place == "nested field" else None)
+    kind = pa.list_(inner)
+    field = pa.field("a", kind, metadata=entry if place == "field" else None)
+    schema = pa.schema([field], metadata=entry if place == "schema" else None)
+    sink = io.BytesIO()
+    with (pa.ipc.new_file if file else pa.ipc.new_stream)(sink, schema) as writer:
+        batch = pa.record_batch([pa.array([["x"]], kind)], schema=schema)
+        writer.write_batch(batch, custom_metadata=entry if place == "batch" else None)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("file", [False, True])
+@pytest.mark.parametrize("place", ["schema", "field", "nested field", "batch"])
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, lambda data: base64.b64encode(gzip.compress(data))])
+def test_arrow_s_own_entries_are_unpacked(pack: Callable[[bytes], bytes], place: str, file: bool) -> None:
+    assert scan("a.arrow", _with_entries(pack(PHONE.encode()), place, file=file)).hits
+    assert not scan("a.arrow", _with_entries(pack(b"nobody"), place, file=file)).hits
+    found = scan("a.arrow", _with_entries(random.Random(7).randbytes(200), place, file=file))
+    assert found.unread
