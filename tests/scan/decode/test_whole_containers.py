@@ -21,7 +21,9 @@ import pytest
 import zstandard
 from pyarrow import orc
 
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.decode import dispatch
+from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import OTHER_PHONE, OTHER_USER, PERSON_SCHEMA, PHONE, USER, avro, parquet, scan
 
 Make = Callable[[bytes], bytes]
@@ -230,6 +232,34 @@ def test_documents_of_office_are_read_as_they_are_shown() -> None:
         assert scan("a.xlsx", _zip(text.encode(), "xl/a.xml")).strong
         other = text.replace(digits[-2:], "54").replace(PHONE[-2:], "54")
         assert scan("a.xlsx", _zip(other.encode(), "xl/a.xml")).hits == ()
+
+
+DOCUMENTS = {
+    "odt, a span": '<text:p>{0}<text:span text:style-name="T1">{1}</text:span> {2}</text:p>',
+    "odt, blanks": '<text:p>{0}{1}<text:s text:c="2"/>{2}</text:p>',
+    "odt, a tab": "<text:p>{0}{1}<text:tab/>{2}</text:p>",
+    "odt, a line": "<text:p>{0}{1}<text:line-break/>{2}</text:p>",
+    "docx, a tab": "<w:r><w:t>{0}{1}</w:t></w:r><w:r><w:tab/><w:t>{2}</w:t></w:r>",
+    "docx, a line": "<w:r><w:t>{0}{1}</w:t><w:br/><w:t>{2}</w:t></w:r>",
+    "pptx, a line": "<a:r><a:t>{0}{1}</a:t></a:r><a:br/><a:r><a:t>{2}</a:t></a:r>",
+    "xlsx, letters by number": "<si><t>{0}{1}_x0020_{2}</t></si>",
+    "xlsx, a formula": '<c><f>CONCATENATE("{0}{1} ","{2}")</f></c>',
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_marks_of_office_that_stand_in_a_value_do_not_hide_it(name: str) -> None:
+    patterns = build_patterns([KeySet(name="n", origin="n", weak=False, values=(("s", "Aoife Lindqvist"),))])
+    for words, found in ((("Ao", "ife", "Lindqvist"), True), (("Ao", "ife", "Lindgren"), False)):
+        text = '<?xml version="1.0"?><d>' + DOCUMENTS[name].format(*words) + "</d>"
+        assert bool(scan("a.bin", _zip(text.encode(), "content.xml"), patterns).hits) == found
+
+
+@pytest.mark.parametrize("mail", ["ann.lee＠mail.example", "ann．lee＠mail．example", "ann。lee＠mail。example"])
+def test_signs_of_full_width_in_an_address_do_not_hide_it(mail: str) -> None:
+    patterns = build_patterns([KeySet(name="n", origin="n", weak=False, values=(("s", "ann.lee@mail.example"),))])
+    assert scan("a.txt", f"to {mail}, today".encode(), patterns).hits
+    assert not scan("a.txt", f"to {mail}, today".replace("lee", "leo").encode(), patterns).hits
 
 
 def test_bombs_are_unread(monkeypatch: pytest.MonkeyPatch) -> None:

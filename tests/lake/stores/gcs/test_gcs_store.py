@@ -91,6 +91,7 @@ def test_a_new_generation_has_all_that_stood_beside_the_old_bytes(gcs: Gcs) -> N
     store = gcs.bucket("fine", fine=True)
     acl = [{"entity": "user-ann@example.org", "role": "READER"}]
     kept = {"contentType": "text/csv", "cacheControl": "no-store", "storageClass": "COLDLINE", "acl": acl}
+    kept["contexts"] = {"custom": {"team": {"value": "shop"}}}
     gcs.put("fine", "k", b"old", metadata={"by": "job"}, **kept)
     made = store.replace(store.live_version("k"), b"new", "plan-1")
     now = gcs.buckets["fine"].objects[-1]
