@@ -37,7 +37,8 @@ def decode(data: memoryview, collector: Collector, role: Role) -> None:
         with pa.ipc.open_file(stream_of(data)) as file:
             _metadata(file.schema, collector)
             for number in range(file.num_record_batches):
-                _batch(*file.get_batch_with_custom_metadata(number), collector)
+                batch, beside = file.get_batch_with_custom_metadata(number)
+                _batch(batch, beside, collector)
     else:
         with pa.ipc.open_stream(stream_of(data)) as stream:
             _metadata(stream.schema, collector)
