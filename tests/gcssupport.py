@@ -28,7 +28,7 @@ _LIST = {"prefix", "maxResults", "versions", "softDeleted", "pageToken", "startO
 MATCH = {"ifGenerationMatch", "ifMetagenerationMatch"}
 _WRITABLE = {
     *("name", "contentType", "contentEncoding", "contentDisposition", "contentLanguage", "cacheControl", "customTime"),
-    *("storageClass", "metadata", "md5Hash", "acl"),
+    *("storageClass", "metadata", "contexts", "md5Hash", "acl"),
 }
 
 

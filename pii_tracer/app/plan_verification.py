@@ -17,6 +17,7 @@ from pii_tracer.app.persons_apart.later_findings import FoundSince, found_by, ov
 from pii_tracer.app.persons_apart.later_findings_file import FILE
 from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.progress import SILENT, Shows, with_facts
+from pii_tracer.app.proof.deletion_log_check import log_fault
 from pii_tracer.app.scan_ledger_file import ledger_of
 from pii_tracer.app.settings import Settings, moment
 from pii_tracer.app.verification import Verification
@@ -43,6 +44,7 @@ class PlanVerification:
     reading: Reading = field(default_factory=Reading)
     left: PersonsLeft = NOBODY
     unkept: str | None = None
+    log: str | None = None
 
     @property
     def open_requests(self) -> tuple[str, ...]:
@@ -60,7 +62,7 @@ class PlanVerification:
 
     @property
     def _unverified(self) -> tuple[str, ...]:
-        return (*((self.unkept,) if self.unkept else ()), *self.verdict.unverified)
+        return (*(fault for fault in (self.unkept, self.log) if fault), *self.verdict.unverified)
 
     @property
     def _computed_again(self) -> dict[str, str]:
@@ -175,9 +177,11 @@ def verify(
         began,
         lambda before: found_by(loaded, journal.records, whole, left, before, began, at, looks.heard),
     )
-    if unkept:
-        show.warn(unkept)
-    return PlanVerification(plan, whole, verification.whole_reading(), left, unkept)
+    log = log_fault(folder, plan.estate)
+    for fault in (unkept, log):
+        if fault:
+            show.warn(fault)
+    return PlanVerification(plan, whole, verification.whole_reading(), left, unkept, log)
 
 
 class RunJournal:

@@ -36,6 +36,7 @@ class Check(StrEnum):
     OPEN = "open_requests"
     SCOPE = "scope"
     CONSISTENCY = "consistency"
+    DELETION_LOG = "deletion_log"
     TIMESTAMP = "timestamp"
     TRAIL_CHAIN = "trail_chain"
     TRAIL_COVERAGE = "trail_coverage"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pydantic import Field
 
@@ -370,12 +370,24 @@ def with_unseen(verdict: RunVerdict, wanted: Iterable[Copy]) -> RunVerdict:
     return RunVerdict(copies=(*verdict.copies, *unseen))
 
 
-def with_since(verdict: RunVerdict, elsewhere: Iterable[ByteVerdict], *, no_copies: bool = False) -> RunVerdict:
+def with_since(
+    verdict: RunVerdict,
+    elsewhere: Iterable[ByteVerdict],
+    *,
+    no_copies: bool = False,
+    whole: Collection[DatasetId] = (),
+) -> RunVerdict:
     """The verdict of a run with what came after planning and could not be looked at: nobody can call it complete.
 
     What of it was found is told apart, as all that is no copy. no_copies: the plan has none, so that all that cannot be
-    looked at counts.
+    looked at counts. whole: what planning read as a whole, so that anything unread there came later.
     """
-    late = ((v, v.unverified if v.since or no_copies else v.late) for v in elsewhere)
+    late = ((v, v.unverified if v.since or no_copies or v.place in whole else v.late) for v in elsewhere)
     told = (ByteVerdict(copy_id=v.copy_id, root=v.root, files=(), unverified=why) for v, why in late if why)
     return RunVerdict(copies=(*verdict.copies, *(CopyVerdict(copy_id=v.copy_id, bytes=v) for v in told)))
+
+
+def read_as_a_whole(plan: ErasurePlan) -> frozenset[DatasetId]:
+    """Datasets that planning examined without any gap about them: it read every byte there."""
+    told = {gap.dataset for gap in plan.gaps}
+    return frozenset(item.dataset for item in plan.examined if item.dataset not in told)

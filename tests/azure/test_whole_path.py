@@ -68,6 +68,31 @@ def test_soft_deleted_bytes_are_dated_and_never_called_clean_before(
     assert shop.verify() == 0
 
 
+@pytest.mark.parametrize("what", ["archived", "blocks", "local"])
+def test_what_came_into_a_clean_place_and_nobody_can_read_is_never_attested(
+    what: str, azure: BlobService, tmp_path: Path
+) -> None:
+    """The last look of the run said nothing of it, as of what somebody had waived; `verify` did."""
+    shop = Shop.on(azure, tmp_path)
+    shop.export("csv", "a.csv", csv(OTHERS[0], PERSON))
+    shop.put("clean/a.csv", csv(*OTHERS))
+    beside = shop.base / "tables" / "clean"
+    beside.mkdir(parents=True)
+    (beside / "a.parquet").write_bytes(parquet(*OTHERS))
+    assert shop.plan(object_stores=shop.stored("csv", "clean"))[0] == 0
+    assert shop.approve() == 0
+    if what == "archived":
+        shop.put("clean/b.csv", csv(PERSON), tier="Archive")
+    elif what == "blocks":
+        shop.blob("clean/a.csv").stage("MDAx", csv(PERSON), azure.account.now())
+    else:
+        (beside / "b.pdf").write_bytes(b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\n%%EOF\n")
+    _, result = shop.apply()
+    assert result["attestation"] is None
+    assert result["state"] != "complete"
+    assert [one for one in result["unverified"] if "clean" in one or "b.pdf" in one], result["unverified"]
+
+
 def test_what_no_step_may_erase_is_a_gap_that_blocks(azure: BlobService, tmp_path: Path) -> None:
     shop = Shop.on(azure, tmp_path, versioning=True)
     shop.export("held", "a.csv", csv(PERSON), legal_hold=True)

@@ -13,6 +13,7 @@ import yaml
 
 from pii_tracer.cli.main import run
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
+from pii_tracer.proof.deletions.log_chain import end_file
 from pii_tracer.review.plan_file import load_plan
 from pii_tracer.review.trusted_keys import generate, public_pem, trusted_yaml
 from pii_tracer.run.journal import (
@@ -25,6 +26,7 @@ from pii_tracer.run.lease import Lease
 from tests.cli.small import RECEIVED
 from tests.e2e import clinic
 from tests.leaks import leaks
+from tests.proof.deletion_log.test_log_chain import by_hand
 from tests.run.history import violations
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -175,6 +177,34 @@ def test_what_verify_finds_after_the_run_counts_for_all_that_is_said_later(small
     assert_open(small, small.cli("resume"), "c-med.core.visits")
     assert_repaired(small)
     assert small.cli("attest", "certificate") == 0
+
+
+def test_a_row_that_is_gone_from_the_deletion_log_is_noticed_by_all_that_speak_of_the_run(
+    small: Small, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert small.apply() == 0
+    plan, where = str(small.base / "s.plan.json"), ["--estate", str(small.base / "pii-tracer.yaml")]
+    attestation = str(next((small.base / "state" / "runs").glob("*/attestation.json")))
+    key = str(small.base / "state" / "keys" / "attest.pem.pub")
+    log = small.base / "state" / "deletion_log.sqlite"
+    end, whole = end_file(log).read_bytes(), log.read_bytes()
+    assert run(["attest", "verify", attestation, "--key", key]) == 0
+    by_hand(log, f'DELETE FROM "answers {load_plan(Path(plan)).plan.estate}"')
+    for changed in ("edited", "gone"):
+        if changed == "gone":
+            log.unlink()
+            end_file(log).unlink()
+        capsys.readouterr()
+        assert small.cli("verify", plan, *where) == 7
+        assert "the deletion log " in capsys.readouterr().err
+        assert run(["attest", "verify", attestation, "--key", key]) != 0
+        assert "deletion_log" in capsys.readouterr().out
+        assert small.cli("close") == 2
+        assert (small.base / "s.subjects.sealed").exists()
+    log.write_bytes(whole)
+    end_file(log).write_bytes(end)
+    assert small.cli("verify", plan, *where) == 0
+    assert run(["attest", "verify", attestation, "--key", key]) == 0
 
 
 def test_others_who_write_meanwhile_lose_nothing(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,6 +121,7 @@ def test_what_no_step_may_erase_is_a_gap_that_blocks(gcs: Gcs, tmp_path: Path) -
     shop.put("two/b.json", lines(PERSON))
     shop.export("named", f"mail={MAIL}/a.csv", csv(PERSON))
     shop.export("beside", "a.csv", csv(PERSON), metadata={"owner": MAIL})
+    shop.export("context", "a.csv", csv(PERSON), contexts={"custom": {"owner": {"value": MAIL}}})
     shop.export("deleted", "a.csv", csv(OTHERS[0]))
     shop.put("deleted/b.csv", csv(PERSON, OTHERS[1]))
     gcs.delete(BUCKET, "deleted/b.csv")
@@ -131,7 +132,10 @@ def test_what_no_step_may_erase_is_a_gap_that_blocks(gcs: Gcs, tmp_path: Path) -
     assert sorted(gaps) == [
         "gap-object_held-person-gs-shop-held",
         "gap-object_held-person-gs-shop-locked",
-        *(f"gap-object_place-person-gs-shop-{name}" for name in ("beside", "deleted", "named", "table", "two")),
+        *(
+            f"gap-object_place-person-gs-shop-{name}"
+            for name in ("beside", "context", "deleted", "named", "table", "two")
+        ),
         "gap-unexpected_copy-strange",
     ]
     assert "until 2099-05-06" in gaps["gap-object_held-person-gs-shop-locked"]

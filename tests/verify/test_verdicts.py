@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from pii_tracer.model.datasets import Carries, CopyKind, DatasetId, Strategy
-from pii_tracer.model.plan import Examined
+from pii_tracer.model.plan import Examined, Gap
 from pii_tracer.scan.hits import Reading
 from pii_tracer.verify.verdicts import (
     SINCE,
@@ -21,6 +21,7 @@ from pii_tracer.verify.verdicts import (
     StateBaseline,
     StateRows,
     no_copy_name,
+    read_as_a_whole,
     to_be_seen,
     with_since,
     with_unseen,
@@ -168,6 +169,19 @@ def test_what_came_after_planning_and_cannot_be_read_keeps_a_run_from_being_comp
         "(no copy) y: y: unread",
         "(no copy) y: z: unread",
     )
+    here = DatasetId(namespace="file", name="/y")
+    assert with_since(run, [known.at(here)], whole=(here,)).unverified == (
+        "(no copy) y: y: unread",
+        "(no copy) y: z: unread",
+    )
+    assert with_since(run, [known.at("/y")], whole=(here,)).unverified == ()
+
+
+def test_planning_read_as_a_whole_what_it_examined_and_has_no_gap_about() -> None:
+    clean, told = (DatasetId(namespace="file", name=f"/lake/{name}") for name in "ab")
+    examined = [Examined(dataset=one, table=None, carries=Carries.KEY, reason="") for one in (clean, told)]
+    about = Gap(id="g", dataset=told, kind="unreadable", reason="r", evidence="e")
+    assert read_as_a_whole(plan(examined=examined, gaps=[about])) == {clean}
 
 
 def test_what_is_no_copy_is_called_by_its_table_or_else_by_its_name() -> None:

@@ -75,6 +75,7 @@ def recheck(settings: Settings, as_of: datetime | None = None) -> Recheck:
         ConfigError: the estate file cannot be read.
         EstateError: a table is gone or cannot be read: nobody could say who is back.
         UsageError: the plan of a finished run is not there any more.
+        ProofError: the deletion log lacks rows, or a row was changed.
     """
     from pii_tracer.app.planning.plan_creation import take_inventory
 
@@ -98,11 +99,13 @@ def recheck(settings: Settings, as_of: datetime | None = None) -> Recheck:
 
 
 def _log(settings: Settings, estate: str) -> DeletionLog | None:
-    from pii_tracer.proof.deletions.deletion_log import FILE as LOG
-    from pii_tracer.proof.deletions.deletion_log import DeletionLog
+    """Checked: somebody whose rows were removed would not be looked for. Raises `ProofError`."""
+    from pii_tracer.proof.deletions.deletion_log import log_in
 
-    file = settings.state / LOG
-    return DeletionLog(file, estate) if file.exists() else None
+    log = log_in(settings.state, estate)
+    if log is not None:
+        log.check()
+    return log
 
 
 def returned(

@@ -14,7 +14,7 @@ from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.model.canonical_json import iso
 from pii_tracer.model.errors import JournalError
 from pii_tracer.model.plan import ErasurePlan, digest_of
-from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
+from pii_tracer.proof.deletions.deletion_log import log_in
 from pii_tracer.proof.storage_change_witness import BEFORE
 from pii_tracer.run.journal import Kind, Record, read_journal
 from pii_tracer.run.journal_truncation import RESTORE
@@ -58,6 +58,7 @@ def refuse_unlike(folder: RunFolder, state: Path, plan: ErasurePlan, records: Se
 
     Raises:
         JournalError: says which record is missing, and who knows of it.
+        ProofError: the deletion log lacks rows, or a row was changed.
     """
     if plan.steps and not any(record.kind is Kind.STEP_INTENT for record in records):
         trace = next(_begun(folder), None)
@@ -89,9 +90,11 @@ def _begun(folder: RunFolder) -> Iterator[str]:
 
 
 def _by_the_log(state: Path, plan: ErasurePlan, known: set[str]) -> Iterator[str]:
-    if not (state / FILE).exists():
+    log = log_in(state, plan.estate)
+    if log is None:
         return
-    for deed in DeletionLog(state / FILE, plan.estate).deeds(plan.plan_id):
+    log.check()
+    for deed in log.deeds(plan.plan_id):
         if deed.evidence not in known:
             about = f"step {deed.step_id}" if deed.step_id else f"the run, for {deed.copy_id or 'its search'}"
             yield f"the deletion log has one of {iso(deed.run_at)} about {about}, {deed.state.value} ({deed.evidence})"

@@ -18,6 +18,7 @@ from pii_tracer.app.execution.verify_step import read_verdicts
 from pii_tracer.app.intake.planned_requests import settle_requests
 from pii_tracer.app.persons_apart.residue_of_persons import ResidueOfPersons
 from pii_tracer.app.progress import SILENT, Shows
+from pii_tracer.app.proof.deletion_log_check import HEAD
 from pii_tracer.common.atomic_files import write_atomic
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.model.plan import ErasurePlan
@@ -32,7 +33,7 @@ from pii_tracer.run.run_state import State
 from pii_tracer.run.suppression_list import FILE as SUPPRESSION_FILE
 from pii_tracer.run.suppression_list import SuppressionList
 from pii_tracer.verify.persons_left import NOBODY, PersonsLeft
-from pii_tracer.verify.verdicts import RunVerdict, to_be_seen, with_since, with_unseen
+from pii_tracer.verify.verdicts import RunVerdict, read_as_a_whole, to_be_seen, with_since, with_unseen
 
 
 def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
@@ -46,7 +47,8 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
     if done:
         show.step("searching for the persons outside the copies, and in what was added since the plan")
     elsewhere = ran.verification.elsewhere() if done else ()
-    verdict = with_since(verdict, elsewhere, no_copies=not ran.loaded.plan.copies)
+    plan = ran.loaded.plan
+    verdict = with_since(verdict, elsewhere, no_copies=not plan.copies, whole=read_as_a_whole(plan))
     left = ResidueOfPersons(ran.verification).left(verdict, elsewhere) if done else NOBODY
     still = _still_open(ran.loaded.plan, left)
     show.step("writing the deletion log")
@@ -86,6 +88,7 @@ def conclude(ran: Ran, show: Shows = SILENT) -> dict[str, Any]:
         "drift": [vars(item) for item in ran.state.drift],
         "never_started": list(ran.state.never_started),
         "deletion_log": str(table),
+        HEAD: log.head,
         "attestation": str(attestation) if attestation else None,
         "report": str(ran.folder.report),
         "lineage_events": asdict(ran.events),

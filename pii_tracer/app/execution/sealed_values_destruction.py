@@ -13,6 +13,7 @@ from pii_tracer.app.execution.run_folder import CLOSING, RunFolder, choose_run, 
 from pii_tracer.app.intake.planned_requests import gone_from
 from pii_tracer.app.persons_apart.requests_left_open import to_be_closed_before, unanswered
 from pii_tracer.app.planning.plan_files import manifest_path
+from pii_tracer.app.proof.deletion_log_check import log_fault
 from pii_tracer.app.proof.own_attestation import attestation_findings
 from pii_tracer.app.recipients.erased_data import data_of
 from pii_tracer.app.recipients.recipient_states import read_told
@@ -122,6 +123,12 @@ def _refuse_unproved(folder: RunFolder) -> None:
             where=where,
             todo="run `pii-tracer resume`: it verifies again, and attests if nothing of the persons is left and "
             "other people lost no row",
+        )
+    if fault := log_fault(folder, loaded.plan.estate):
+        raise UsageError(
+            f"{fault}. So the persons' values were not removed",
+            where=where,
+            todo="restore the deletion log and its end file from their newest copy",
         )
 
 

@@ -14,7 +14,7 @@ from pii_tracer.app.settings import Settings
 from pii_tracer.config.subjects import Subject
 from pii_tracer.model.datasets import DatasetId
 from pii_tracer.model.errors import PiiTracerError
-from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
+from pii_tracer.proof.deletions.deletion_log import DeletionLog, log_in
 from pii_tracer.proof.deletions.entries import Deed, EntryState
 
 if TYPE_CHECKING:
@@ -42,10 +42,12 @@ def erased_earlier(
     """
     from planners.copies.match_key_resolution import Earlier
 
-    store, log = existing_store(settings), settings.state / FILE
+    store = existing_store(settings)
     rest = store.erased_but_for_kept() if store else frozenset()
     references = [person.reference for person in wanted]
-    log_of = DeletionLog(log, settings.estate().estate) if log.exists() else None
+    log_of = log_in(settings.state, settings.estate().estate)
+    if log_of is not None:
+        log_of.check()
     logged, shows = log_of.newest_of(references) if log_of else {}, _shown_keys(settings.state, log_of)
     known_in = {origin: {reference for reference, _ in pairs} for origin, pairs in keys.base.items()} if logged else {}
     found: list[Earlier] = []

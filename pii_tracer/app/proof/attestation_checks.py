@@ -77,6 +77,8 @@ def attest_verify(
         requests=requests or None,
     )
     report = verify_attestation(envelope, evidence, [attester_key(path) for path in keys], given, of)
+    if not report.findings and (fault := _fault_of_log(attestation, evidence)):
+        report = replace(report, findings=(ProofFinding(Check.DELETION_LOG, fault),))
     if evidence and (trail or access_logs):
         # only evidence that holds says what was deleted; otherwise its findings come first
         if not report.findings:
@@ -88,6 +90,15 @@ def attest_verify(
         beside = "not checked: deletions on S3 (neither a trail nor access logs were given)"
         report = replace(report, notes=(*report.notes, beside))
     return report
+
+
+def _fault_of_log(attestation: Path, evidence: Path | None) -> str | None:
+    """What is wrong with the deletion log of the state folder in which an attestation lies that holds."""
+    from pii_tracer.app.proof.deletion_log_check import log_fault, run_of
+    from pii_tracer.review.plan_file import load_plan
+
+    folder = run_of(attestation)
+    return log_fault(folder, load_plan(evidence / "plan.json").plan.estate) if folder and evidence else None
 
 
 def _sibling(attestation: Path, envelope: bytes) -> Path | None:

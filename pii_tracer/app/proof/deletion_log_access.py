@@ -17,17 +17,20 @@ if TYPE_CHECKING:
 
 
 def open_log(settings: Settings) -> DeletionLog:
-    """The log of the estate; not made where there is none.
+    """The log of the estate, checked; not made where there is none.
 
     Raises:
         UsageError: there is none.
+        ProofError: it lacks rows, or a row was changed.
     """
-    from pii_tracer.proof.deletions.deletion_log import FILE, DeletionLog
+    from pii_tracer.proof.deletions.deletion_log import FILE, log_in
 
-    file = settings.state / FILE
-    if not file.is_file():
-        raise UsageError("there is no deletion log yet", where=str(file), todo="a run writes it: `pii-tracer apply`")
-    return DeletionLog(file, settings.estate().estate)
+    log = log_in(settings.state, settings.estate().estate)
+    if log is None:
+        file = str(settings.state / FILE)
+        raise UsageError("there is no deletion log yet", where=file, todo="a run writes it: `pii-tracer apply`")
+    log.check()
+    return log
 
 
 def selection(

@@ -19,23 +19,21 @@ from pii_tracer.proof.deletions.entries import (
     ALL,
     COLUMNS,
     OF_DEED,
-    STEP,
-    Cell,
     Deed,
     Entry,
     EntryState,
     Group,
-    Person,
     Pruning,
     Row,
     Selection,
-    cells_of,
     deed_of,
     entry_of,
 )
+from pii_tracer.proof.deletions.log_appending import Appending
+from pii_tracer.proof.deletions.log_chain import LogChain, kept_head
 from pii_tracer.proof.deletions.log_pruning import first_to_stay, remove, still_held
 from pii_tracer.proof.deletions.log_reading import Reading
-from pii_tracer.proof.deletions.log_schema import Adding, Tables, quoted
+from pii_tracer.proof.deletions.log_schema import Tables, quoted
 from pii_tracer.proof.evidence_leaves import lines_digest
 
 FILE = "deletion_log.sqlite"
@@ -43,16 +41,34 @@ FILE = "deletion_log.sqlite"
 _PERSONS_AT_ONCE = 1_000
 
 
+def log_in(state: Path, estate: str) -> DeletionLog | None:
+    """The log in a state folder; None where the estate never had one there.
+
+    Raises:
+        ProofError: the log is missing or lacks rows at its end.
+    """
+    path = state / FILE
+    return DeletionLog(path, estate) if path.exists() or kept_head(path, estate) is not None else None
+
+
 class DeletionLog:
     """The log of one estate in an SQLite file."""
 
     def __init__(self, path: Path, estate: str) -> None:
-        """Open or create. Raises `ProofError` when the file is no log."""
+        """Open or create. Raises `ProofError` when the file is no log, or is missing, or lacks rows at its end."""
         self.path = path
+        self._estate = estate
         self._tables = Tables(estate)
+        if not path.exists() and kept_head(path, estate) is not None:
+            raise ProofError(
+                "the deletion log is missing", where=str(path), todo="restore the log from its newest copy"
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._writing() as connection:
+            made = not self._tables.has_links(connection)
             carried_over = self._tables.open(connection)
+            self._chain(connection).begin(made)
+        self._keep_end()
         if carried_over:
             with suppress(ProofError):  # the log is whole, and its next pruning tries again
                 self._shrink()
@@ -94,16 +110,57 @@ class DeletionLog:
             (pages,) = connection.execute("PRAGMA freelist_count").fetchone()
         return bool(pages)
 
+    # -- the chain -----------------------------------------------------------------------------------------------
+
+    def _chain(self, connection: sqlite3.Connection) -> LogChain:
+        return LogChain(self.path, self._estate, self._tables, connection)
+
+    def _keep_end(self) -> None:
+        """After the transaction: a crash between both leaves an end that the log still holds."""
+        with self._writing() as connection:
+            self._chain(connection).keep()
+
+    @property
+    def head(self) -> str:
+        """Stands for all rows."""
+        with self._connected() as connection:
+            return self._chain(connection).head
+
+    def check(self, head: str | None = None) -> None:
+        """Compare every row with the chain. head: one that the log had once.
+
+        Raises:
+            ProofError: a row was changed or removed, or the log never had this head.
+        """
+        with self._snapshot() as connection:
+            chain = self._chain(connection)
+            chain.check()
+            if head is not None and not chain.holds(head):
+                raise ProofError(
+                    "the deletion log was changed: it lacks rows that a run wrote",
+                    where=str(self.path),
+                    todo="restore the log and its end file from their newest copy",
+                )
+
     # -- adding --------------------------------------------------------------------------------------------------
 
     def append(self, groups: Iterable[Group]) -> None:
         """Add rows, all or none. A row that is the same in every field as the last one of its person's request, plan,
         copy and step is not added; nor are rows from before the last pruning, which a run that is looked at again would
-        bring back."""
+        bring back.
+
+        Raises:
+            ProofError: a row was changed or removed since it was added. Nothing is added then.
+        """
         with self._writing() as connection:
-            appending = _Appending(connection, self._tables)
+            chain = self._chain(connection)
+            chain.check()
+            appending = Appending(connection, self._tables)
+            before = appending.last
             for group in groups:
                 appending.add(group)
+            chain.add(before)
+        self._keep_end()
 
     def count(self) -> int:
         """How many rows there are, without reading them."""
@@ -255,12 +312,15 @@ class DeletionLog:
         nothing was to be removed.
         """
         done = self._cut_off(before, at, kept)
+        self._keep_end()
         if done or self._has_unused():
             self._shrink()
         return done
 
     def _cut_off(self, before: datetime, at: datetime, kept: Collection[str]) -> Pruning | None:
         with self._writing() as connection:
+            chain = self._chain(connection)
+            chain.check()
             first = first_to_stay(connection, self._tables, iso(before), kept)
             told = _Lines(Reading(self._tables, end=None if first is None else first - 1), connection)
             digest = lines_digest(told)
@@ -272,6 +332,7 @@ class DeletionLog:
                 f"INSERT INTO {self._tables.prunings} VALUES (?, ?, ?, ?, ?)",  # noqa: S608 (a quoted name)
                 (iso(at), iso(before), done.last_seq, done.rows, done.digest),
             )
+            chain.add_pruning()
             return done
 
 
@@ -287,57 +348,3 @@ class _Lines:
             for number, cells in page:
                 self.rows, self.last = self.rows + 1, number
                 yield canonical({"seq": number, **dict(zip(COLUMNS, cells, strict=True))})
-
-
-class _Appending:
-    """Adds what groups lack, in one transaction."""
-
-    def __init__(self, connection: sqlite3.Connection, tables: Tables) -> None:
-        self._connection = connection
-        self._adding = Adding(connection, tables)
-        pruned, self._until = connection.execute(
-            f"SELECT coalesce(max(last_seq), 0), coalesce(max(before), '') FROM {tables.prunings}"  # noqa: S608
-        ).fetchone()
-        last = connection.execute(tables.last_number).fetchone()
-        self._last = max(pruned, last[0] if last else 0)
-        self._find = (
-            f"SELECT p.person, a.list FROM {tables.persons} AS p "  # noqa: S608 (quoted names)
-            f"LEFT JOIN {tables.answers} AS a ON a.person = p.person WHERE p.request_id = ? AND p.subject = ? "
-            "ORDER BY a.seq"
-        )
-        self._of_list = (
-            f"SELECT d.deed, d.plan_id, d.copy_id, d.step_id FROM {tables.lists} AS l "  # noqa: S608 (quoted names)
-            f"JOIN {tables.deeds} AS d ON d.deed = l.deed WHERE l.list = ? ORDER BY l.place"
-        )
-
-    def add(self, group: Group) -> None:
-        """Number what is new of the deeds, for each person of a group."""
-        if not group.persons:
-            return
-        late = (cells for cells in map(cells_of, group.deeds) if str(cells[_RUN_AT]) >= self._until)
-        wanted = tuple((self._adding.deed(cells), tuple(cells[column] for column in STEP)) for cells in late)
-        missing: dict[tuple[int, ...], tuple[int, ...]] = {}
-        for person in group.persons:
-            found = self._connection.execute(self._find, person).fetchall()
-            lists = tuple(number for _, number in found if number is not None)
-            if lists not in missing:
-                missing[lists] = self._beyond(lists, wanted)
-            if missing[lists]:
-                key = found[0][0] if found else self._adding.person(Person(*person))
-                self._adding.answer(self._last + 1, key, missing[lists])
-                self._last += len(missing[lists])
-
-    def _beyond(self, lists: tuple[int, ...], wanted: Iterable[tuple[int, tuple[Cell, ...]]]) -> tuple[int, ...]:
-        """The deeds that the last row of their plan, copy and step does not say already."""
-        last: dict[tuple[Cell, ...], int] = {}
-        for number in lists:
-            last |= {tuple(step): deed for deed, *step in self._connection.execute(self._of_list, (number,))}
-        beyond = []
-        for deed, step in wanted:
-            if last.get(step) != deed:
-                beyond.append(deed)
-                last[step] = deed
-        return tuple(beyond)
-
-
-_RUN_AT = OF_DEED.index("run_at")

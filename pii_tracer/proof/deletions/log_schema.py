@@ -36,10 +36,15 @@ class Tables:
         self.lists = self._named("lists")
         self.answers = self._named("answers")
         self.prunings = self._named("prunings")
+        self.links = self._named("links")
         self.view = self._named("deletions")
 
     def _named(self, words: str) -> str:
         return quoted(f"{words} {self._estate}")
+
+    def has_links(self, connection: sqlite3.Connection) -> bool:
+        """Whether the log has a table of links: whether this version or a later one opened it before."""
+        return bool(connection.execute(f"PRAGMA table_info({self.links})").fetchone())
 
     def open(self, connection: sqlite3.Connection) -> bool:
         """Make what is missing. Gives whether a table of an earlier version was carried over."""
@@ -65,6 +70,10 @@ class Tables:
         yield f"{make} {self.answers} (seq INTEGER PRIMARY KEY, person INTEGER NOT NULL, list INTEGER NOT NULL)"
         yield (
             f"{make} {self.prunings} (at TEXT, before TEXT, last_seq INTEGER PRIMARY KEY, rows INTEGER, digest TEXT)"
+        )
+        yield (
+            f"{make} {self.links} (link INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, "
+            "rows TEXT NOT NULL, pruning TEXT, digest TEXT NOT NULL)"
         )
         for words, table, keys in (
             ("deeds by step", self.deeds, "plan_id, copy_id, step_id"),
@@ -130,6 +139,8 @@ class Tables:
     def _guards_of_prunings(self) -> Iterator[str]:
         stands = f"SELECT 1 FROM {self.prunings} WHERE last_seq = NEW.last_seq"  # noqa: S608 (quoted names)
         yield from self._guards_of("pruning", self.prunings, stands)
+        linked = f"SELECT 1 FROM {self.links} WHERE link = NEW.link"  # noqa: S608
+        yield from self._guards_of("link", self.links, linked)
 
     def _guards_of_view(self) -> Iterator[str]:
         for act in ("INSERT", "UPDATE", "DELETE"):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
@@ -11,6 +11,7 @@ from pii_tracer.scan.decode.arrow import search_batch, search_leaf, unused_entri
 from pii_tracer.scan.decode.cells.hidden_arrow_values import search_hidden
 from pii_tracer.scan.decode.compressed_streams import stream_of
 from pii_tracer.scan.decode.file_kind import FileKind, Part
+from pii_tracer.scan.decode.parquet_footer import search_entry
 from pii_tracer.scan.decode.table_metadata import Role
 from pii_tracer.scan.hit_collector import Collector
 
@@ -34,16 +35,35 @@ def decode(data: memoryview, collector: Collector, role: Role) -> None:
     """
     if bytes(data[:8]) == _FILE:
         with pa.ipc.open_file(stream_of(data)) as file:
+            _metadata(file.schema, collector)
             for number in range(file.num_record_batches):
-                _batch(file.get_batch(number), collector)
+                batch, beside = file.get_batch_with_custom_metadata(number)
+                _batch(batch, beside, collector)
     else:
         with pa.ipc.open_stream(stream_of(data)) as stream:
-            for batch in stream:
-                _batch(batch, collector)
+            _metadata(stream.schema, collector)
+            for batch, beside in stream.iter_batches_with_custom_metadata():
+                _batch(batch, beside, collector)
     collector.rest(data, "raw bytes", read=[range(len(data))])
 
 
-def _batch(batch: pa.RecordBatch, collector: Collector) -> None:
+def _metadata(schema: pa.Schema, collector: Collector) -> None:
+    """Entries of the schema and of its fields at any depth: their values may be compressed."""
+    _entries(schema.metadata, collector)
+    fields = list(schema)
+    while fields:
+        field = fields.pop()
+        _entries(field.metadata, collector)
+        fields += [field.type.field(index) for index in range(field.type.num_fields)]
+
+
+def _entries(metadata: Mapping[bytes, bytes] | None, collector: Collector) -> None:
+    for value in (metadata or {}).values():
+        search_entry(value, collector)
+
+
+def _batch(batch: pa.RecordBatch, beside: Mapping[bytes, bytes] | None, collector: Collector) -> None:
+    _entries(beside, collector)
     search_batch(batch, collector, "data")
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         for label, entries in unused_entries(column, name):

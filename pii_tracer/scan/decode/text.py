@@ -171,15 +171,30 @@ def _plain(text: str, collector: Collector) -> None:
 
 _RUNS = re.compile(
     r"</(?:\w+:)?t>(?:<(?!/?(?:\w+:)?(?:p|si|is|c|br|tab)\b)[^>]*>)*?<(?:\w+:)?t(?:\s[^>]*)?>"
-    r"|</?(?:b|i|u|s|em|strong|span|font|a|mark|small|sub|sup|wbr)(?:\s[^>]*)?/?>|<!--.*?-->|<\?.*?\?>",
+    r"|</?(?:text:span|text:a|b|i|u|s|em|strong|span|font|a|mark|small|sub|sup|wbr)(?:\s[^>]*)?/?>|<!--.*?-->|<\?.*?\?>",
     re.DOTALL,
 )
 """Marks inside a word or a sentence: runs of letters in documents of Office, and what HTML sets in other letters."""
+_SIGNS = re.compile(
+    r"<text:(?:s|tab|line-break)(?:\s[^>]*)?/>|<(\w+):(?:tab|br|cr|(noBreakHyphen))(?:\s[^>]*)?/>"
+    r"|_x(?!d[89a-f]|00[01])([0-9a-f]{4})_",
+    re.IGNORECASE,
+)
+"""Marks that are a blank or a hyphen, and letters by number (https://learn.microsoft.com/openspecs/office_standards,
+ISO/IEC 29500, 22.9.2.19, `ST_Xstring`)."""
 
 
 def _as_shown(markup: str) -> str:
     """Markup without what parts no text."""
-    return _RUNS.sub("", markup)
+    return _RUNS.sub("", _SIGNS.sub(_sign, markup))
+
+
+def _sign(found: re.Match[str]) -> str:
+    prefix, hyphen, number = found.groups()
+    if number:
+        return chr(int(number, 16))
+    letter = "-" if hyphen else " "
+    return f"<{prefix}:t>{letter}</{prefix}:t>" if prefix else letter
 
 
 def _engine(text: str, collector: Collector) -> str:

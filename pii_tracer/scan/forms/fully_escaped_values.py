@@ -58,6 +58,9 @@ _ZEROS = (
 Gujarati, Odia, Tamil, Telugu, Kannada, Malayalam, Thai, Lao, Tibetan, Burmese and Khmer."""
 _DIGITS = tuple(str.maketrans("0123456789", "".join(chr(zero + n) for n in range(10))) for zero in _ZEROS)
 _WIDE = str.maketrans({n: n + 0xFEE0 for n in range(0x21, 0x7F)} | {0x20: 0x3000})
+_WIDE_SIGNS = {n: wide for n, wide in _WIDE.items() if not chr(n).isalnum()}
+_KANA_SIGNS = _WIDE_SIGNS | {0x2E: 0x3002}
+"""As input methods for Japanese write a dot."""
 _MIME_KEPT = frozenset("-!*+/")
 
 _CODE_PAGES = (
@@ -93,6 +96,7 @@ def of_some_signs(text: str) -> tuple[str, ...]:
         for style in _SOME:
             found.append("".join(s if kept(s) else style(s.encode(), s) for s in text))
     found += (text.translate(_NAMES), text.replace("@", "&commat;"), _in_a_header(text))
+    found += (text.translate(_WIDE_SIGNS), text.translate(_KANA_SIGNS), text.replace("@", "\uff20"))
     return (*found, *(text.translate(digits) for digits in _DIGITS))
 
 

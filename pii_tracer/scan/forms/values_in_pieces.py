@@ -18,7 +18,20 @@ from pii_tracer.scan.forms.escape_views import View, replaced, windows
 _MARKS = (b"b", b"i", b"u", b"s", b"em", b"strong", b"span", b"font", b"a", b"mark", b"small", b"sub", b"sup")
 _PARTS = (
     *(b"</" + mark + b">" for mark in _MARKS),
-    *(b"\x1b[", b"concat(", b"CONCAT(", b"<wbr", b"<!--", b"?= =?", b"?=\n", b"?=\r\n", b"=\n", b"=\r\n"),
+    *(
+        b"\x1b[",
+        b"concat(",
+        b"CONCAT(",
+        b"concatenate(",
+        b"CONCATENATE(",
+        b"<wbr",
+        b"<!--",
+        b"?= =?",
+        b"?=\n",
+        b"?=\r\n",
+        b"=\n",
+        b"=\r\n",
+    ),
     *(
         quote + sign
         for quote in (b"'", b'"')
@@ -38,7 +51,7 @@ _JOINT = re.compile(
     re.DOTALL,
 )
 _CONCAT = re.compile(
-    rb"\bconcat\(\s*((?:'[^'\n]*'|\"[^\"\n]*\")(?:\s*,\s*(?:'[^'\n]*'|\"[^\"\n]*\"))+)\s*\)", re.IGNORECASE
+    rb"\bconcat(?:enate)?\(\s*((?:'[^'\n]*'|\"[^\"\n]*\")(?:\s*,\s*(?:'[^'\n]*'|\"[^\"\n]*\"))+)\s*\)", re.IGNORECASE
 )
 _BETWEEN = re.compile(rb"(['\"])\s*,\s*\1")
 _CODE = re.compile(rb"\((\d{1,3})\)")

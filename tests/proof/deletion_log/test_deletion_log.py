@@ -28,6 +28,7 @@ from pii_tracer.proof.deletions.deletion_log import DeletionLog
 from pii_tracer.proof.deletions.deletion_log_export import arrow, export
 from pii_tracer.proof.deletions.deletion_log_table import fill_table
 from pii_tracer.proof.deletions.entries import Deed, Entry, EntryState, Group, Person, Selection
+from pii_tracer.proof.deletions.log_chain import end_file
 from pii_tracer.proof.evidence_leaves import lines_digest
 from tests.proof.deletion_log.grouped import groups
 from tests.review.plans import NOW
@@ -375,6 +376,7 @@ def test_a_table_that_is_ahead_of_the_log_is_refused(tmp_path: Path, kind: Delet
     log.append(groups([entry(), entry(step_id="c1/2")]))
     fill_table(log, "e", kind)
     (tmp_path / "deletion_log.sqlite").unlink()
+    end_file(tmp_path / "deletion_log.sqlite").unlink()
     log = DeletionLog(tmp_path / "deletion_log.sqlite", "e")
     log.append(groups([entry()]))
     with pytest.raises(ProofError, match="the deletion log and its table differ"):

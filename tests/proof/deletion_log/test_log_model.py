@@ -17,6 +17,7 @@ from pii_tracer.proof.deletions import log_reading
 from pii_tracer.proof.deletions.deletion_log import DeletionLog
 from pii_tracer.proof.deletions.deletion_log_table import fill_table
 from pii_tracer.proof.deletions.entries import COLUMNS, Deed, Entry, EntryState, Group, Person, Selection
+from pii_tracer.proof.deletions.log_chain import end_file
 from pii_tracer.proof.evidence_leaves import lines_digest
 from tests.proof.deletion_log import earlier_version
 from tests.proof.deletion_log.grouped import apart
@@ -120,12 +121,14 @@ class Log(RuleBasedStateMachine):
     @rule()
     def open_again(self) -> None:
         self.log = DeletionLog(self.path, "e")
+        self.log.check()
 
     @rule()
     def carry_over(self) -> None:
         """An earlier version wrote the same rows."""
         prunings = [tuple(_plain(value) for value in vars(done).values()) for done in self.log.prunings]
         self.path.unlink()
+        end_file(self.path).unlink(missing_ok=True)
         rows = [tuple(_line(number, row).values()) for number, row in self.rows]
         earlier_version.write(self.path, "e", rows, prunings)
         stored = earlier_version.stored(self.path, "e")

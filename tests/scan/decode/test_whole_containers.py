@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import bz2
 import gzip
 import io
 import lzma
+import random
 import struct
 import tarfile
 import zipfile
@@ -19,7 +21,9 @@ import pytest
 import zstandard
 from pyarrow import orc
 
+from pii_tracer.model.datasets import KeySet
 from pii_tracer.scan.decode import dispatch
+from pii_tracer.scan.value_forms import build_patterns
 from tests.scan.support import OTHER_PHONE, OTHER_USER, PERSON_SCHEMA, PHONE, USER, avro, parquet, scan
 
 Make = Callable[[bytes], bytes]
@@ -230,6 +234,34 @@ def test_documents_of_office_are_read_as_they_are_shown() -> None:
         assert scan("a.xlsx", _zip(other.encode(), "xl/a.xml")).hits == ()
 
 
+DOCUMENTS = {
+    "odt, a span": '<text:p>{0}<text:span text:style-name="T1">{1}</text:span> {2}</text:p>',
+    "odt, blanks": '<text:p>{0}{1}<text:s text:c="2"/>{2}</text:p>',
+    "odt, a tab": "<text:p>{0}{1}<text:tab/>{2}</text:p>",
+    "odt, a line": "<text:p>{0}{1}<text:line-break/>{2}</text:p>",
+    "docx, a tab": "<w:r><w:t>{0}{1}</w:t></w:r><w:r><w:tab/><w:t>{2}</w:t></w:r>",
+    "docx, a line": "<w:r><w:t>{0}{1}</w:t><w:br/><w:t>{2}</w:t></w:r>",
+    "pptx, a line": "<a:r><a:t>{0}{1}</a:t></a:r><a:br/><a:r><a:t>{2}</a:t></a:r>",
+    "xlsx, letters by number": "<si><t>{0}{1}_x0020_{2}</t></si>",
+    "xlsx, a formula": '<c><f>CONCATENATE("{0}{1} ","{2}")</f></c>',
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_marks_of_office_that_stand_in_a_value_do_not_hide_it(name: str) -> None:
+    patterns = build_patterns([KeySet(name="n", origin="n", weak=False, values=(("s", "Aoife Lindqvist"),))])
+    for words, found in ((("Ao", "ife", "Lindqvist"), True), (("Ao", "ife", "Lindgren"), False)):
+        text = '<?xml version="1.0"?><d>' + DOCUMENTS[name].format(*words) + "</d>"
+        assert bool(scan("a.bin", _zip(text.encode(), "content.xml"), patterns).hits) == found
+
+
+@pytest.mark.parametrize("mail", ["ann.lee＠mail.example", "ann．lee＠mail．example", "ann。lee＠mail。example"])
+def test_signs_of_full_width_in_an_address_do_not_hide_it(mail: str) -> None:
+    patterns = build_patterns([KeySet(name="n", origin="n", weak=False, values=(("s", "ann.lee@mail.example"),))])
+    assert scan("a.txt", f"to {mail}, today".encode(), patterns).hits
+    assert not scan("a.txt", f"to {mail}, today".replace("lee", "leo").encode(), patterns).hits
+
+
 def test_bombs_are_unread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatch, "TOTAL", 100_000)
     monkeypatch.setattr(dispatch, "MEMBERS", 3)
@@ -309,3 +341,26 @@ def test_a_cell_that_is_a_whole_file_is_searched_as_one(file: str) -> None:
 def test_a_cell_that_only_begins_like_a_file_is_named() -> None:
     broken = _zip(b"call somebody back" * 20)[:-40]
     assert scan("t.parquet", parquet(pa.table({"doc": pa.array([broken], pa.binary())}))).unread
+
+
+def _with_entries(value: bytes, place: str, *, file: bool) -> bytes:
+    entry = {b"k": value}
+    inner = pa.field("item", pa.string(), metadata=entry if place == "nested field" else None)
+    kind = pa.list_(inner)
+    field = pa.field("a", kind, metadata=entry if place == "field" else None)
+    schema = pa.schema([field], metadata=entry if place == "schema" else None)
+    sink = io.BytesIO()
+    with (pa.ipc.new_file if file else pa.ipc.new_stream)(sink, schema) as writer:
+        batch = pa.record_batch([pa.array([["x"]], kind)], schema=schema)
+        writer.write_batch(batch, custom_metadata=entry if place == "batch" else None)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("file", [False, True])
+@pytest.mark.parametrize("place", ["schema", "field", "nested field", "batch"])
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, lambda data: base64.b64encode(gzip.compress(data))])
+def test_arrow_s_own_entries_are_unpacked(pack: Callable[[bytes], bytes], place: str, file: bool) -> None:
+    assert scan("a.arrow", _with_entries(pack(PHONE.encode()), place, file=file)).hits
+    assert not scan("a.arrow", _with_entries(pack(b"nobody"), place, file=file)).hits
+    found = scan("a.arrow", _with_entries(random.Random(7).randbytes(200), place, file=file))
+    assert found.unread

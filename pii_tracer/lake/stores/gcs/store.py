@@ -157,6 +157,8 @@ class GcsStore:
             kept["kmsKeyName"] = str(kept["kmsKeyName"]).partition("/cryptoKeyVersions/")[0]
         if "acl" in told:
             kept["acl"] = [{"entity": one["entity"], "role": one["role"]} for one in told["acl"]]
+        if contexts := _contexts(told):
+            kept["contexts"] = {"custom": {name: {"value": value} for name, value in contexts.items()}}
         kept["metadata"] = {**told.get("metadata", {}), PLAN_TAG: plan_id}
         return self._put(old.key, data, kept, **_matching(old))
 
@@ -250,6 +252,12 @@ def _told(item: Mapping[str, Any]) -> StoredVersion:
         plan=metadata.get(PLAN_TAG),
         beside=(
             *(str(text) for pair in metadata.items() for text in pair if pair[0] != PLAN_TAG),
+            *(str(text) for pair in _contexts(item).items() for text in pair),
             *(str(item[name]) for name in _TEXTS if name in item),
         ),
     )
+
+
+def _contexts(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys and values that somebody attached (https://cloud.google.com/storage/docs/object-contexts)."""
+    return {name: one.get("value", "") for name, one in item.get("contexts", {}).get("custom", {}).items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -90,7 +91,13 @@ def test_every_generation_is_told_with_what_stands_against_its_deletion(gcs: Gcs
 def test_a_new_generation_has_all_that_stood_beside_the_old_bytes(gcs: Gcs) -> None:
     store = gcs.bucket("fine", fine=True)
     acl = [{"entity": "user-ann@example.org", "role": "READER"}]
-    kept = {"contentType": "text/csv", "cacheControl": "no-store", "storageClass": "COLDLINE", "acl": acl}
+    kept: dict[str, Any] = {
+        "contentType": "text/csv",
+        "cacheControl": "no-store",
+        "storageClass": "COLDLINE",
+        "acl": acl,
+    }
+    kept["contexts"] = {"custom": {"team": {"value": "shop"}}}
     gcs.put("fine", "k", b"old", metadata={"by": "job"}, **kept)
     made = store.replace(store.live_version("k"), b"new", "plan-1")
     now = gcs.buckets["fine"].objects[-1]
