@@ -29,6 +29,23 @@ _COUNT_LETTERS = _UNICODE_LOWER | {"postgres", "mysql", "snowflake", "redshift"}
 """Dialects whose `substr` counts letters, and whose `replace` compares them one by one."""
 _TRIM_BLANKS = frozenset({"postgres", "mysql", "snowflake", "redshift", "oracle", "tsql"})
 _TEXT = (exp.DType.TEXT, exp.DType.VARCHAR)
+_KEEPS_TEXTS_WHOLE = frozenset({"spark", "spark2", "databricks", "duckdb", "clickhouse", "sqlite"})
+"""Dialects in which the size of a type says nothing (https://duckdb.org/docs/stable/sql/data_types/text)."""
+_T_SQL = frozenset({"tsql", "fabric"})
+"""Dialects whose casts to texts without a size leave 30 letters
+(https://learn.microsoft.com/sql/t-sql/data-types/char-and-varchar-transact-sql).
+"""
+_NO_BLANKS = frozenset({"mysql", "singlestore", "doris", "starrocks", "snowflake", "bigquery"})
+"""Dialects whose cast to CHAR adds no blanks."""
+_SIZED_TEXTS = (
+    exp.DType.TEXT,
+    exp.DType.VARCHAR,
+    exp.DType.NVARCHAR,
+    exp.DType.CHAR,
+    exp.DType.NCHAR,
+    exp.DType.BPCHAR,
+)
+_OF_A_SIZE = ("uncut", "unpadded")
 _OPERATORS = (exp.Func, exp.Unary, exp.Binary)
 _OF_TEXTS = (
     exp.Lower, exp.Upper, exp.Trim, exp.Left, exp.Right, exp.Substring, exp.Replace, exp.RegexpReplace, exp.Pad,
@@ -40,6 +57,8 @@ _STANDARD = (exp.Paren, exp.Dot, exp.DPipe, exp.Case, exp.If, exp.Predicate, exp
 
 def with_own_functions(expression: exp.Expression, dialect: str) -> exp.Expression:
     """The expression as planners may read it; a copy where it differs."""
+    if dialect not in _KEEPS_TEXTS_WHOLE and expression.find(exp.Cast, exp.Convert) is not None:
+        expression = expression.transform(_of_size, dialect)
     if dialect in _OF_SPARK:
         return expression
     kinds = _OPERATORS if any(map(_hashes, expression.walk())) else _OF_TEXTS
@@ -50,6 +69,42 @@ def with_own_functions(expression: exp.Expression, dialect: str) -> exp.Expressi
     return cast("exp.Expression", root.this)
 
 
+def _of_size(node: exp.Expression, dialect: str) -> exp.Expression:
+    """A cast to a text of a size, as planners compute it: `uncut(left(x, 9))`, or `unpadded(left(x, 9))`.
+
+    Engines cut what is longer, refuse it, or write `*`; and some add blanks to what is shorter.
+    """
+    if isinstance(node, exp.Convert) and node.args.get("style") is None:
+        kind = exp.TryCast if node.args.get("safe") else exp.Cast
+        node = kind(this=node.expression.copy(), to=node.this.copy())
+    if not isinstance(node, exp.Cast | exp.Convert):
+        return node
+    named = isinstance(node.this, exp.DataType) or node.to.this is exp.DType.USERDEFINED  # `"char"`: one letter
+    if named or node.args.get("default") is not None:
+        return exp.Anonymous(this=f"in_{dialect or 'sql'}", expressions=[node.copy()])
+    size = _size(node.to, dialect)
+    if not size:
+        return node
+    pads = node.to.this not in (exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.NVARCHAR) and dialect not in _NO_BLANKS
+    text = exp.cast(node.this.copy(), "STRING")
+    left = exp.Left(this=text, expression=exp.Literal.number(size))
+    return exp.Anonymous(this=_OF_A_SIZE[pads], expressions=[left])
+
+
+def _size(kind: exp.DataType, dialect: str) -> str:
+    """How many letters, or bytes, a cast to a text leaves; empty for all, or another type."""
+    if kind.this not in _SIZED_TEXTS:
+        return ""
+    if kind.expressions:
+        size = str(kind.expressions[0].name)
+        return size if size.isdigit() else ""
+    if dialect in _T_SQL:
+        return "30"
+    if dialect == "mysql" or kind.this not in (exp.DType.CHAR, exp.DType.NCHAR):
+        return ""
+    return "1"
+
+
 def _hashes(node: exp.Expr) -> bool:
     if isinstance(node, exp.Anonymous):
         return node.name.lower() in _SHARED_NAMES
@@ -57,6 +112,8 @@ def _hashes(node: exp.Expr) -> bool:
 
 
 def _mark(node: exp.Expression, dialect: str, kinds: tuple[type[exp.Expr], ...]) -> None:
+    if isinstance(node, exp.Anonymous) and node.name in _OF_A_SIZE:
+        node = cast("exp.Expression", node.expressions[0].this)
     parts = list(node.iter_expressions())
     if type(node) in (exp.Lower, exp.Upper) and not _same(node, dialect):
         node.replace(exp.Anonymous(this=f"{node.key}_of_ascii", expressions=[node.this]))

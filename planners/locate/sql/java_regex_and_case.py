@@ -1,4 +1,4 @@
-"""Where Java and Python make the same of a text: regular expressions of a small grammar, and the case of old letters.
+"""Where Java and Python make the same of a text: regular expressions of a small grammar, parts, and case of old letters.
 
 Everything else is refused. Java's `\\d \\w \\s` are ASCII unless told otherwise; `.` and `$` know more line ends than
 Python's; `x*+` is possessive in Java and an error, or possessive too, in Python. Which letters have a case depends on
@@ -9,8 +9,11 @@ https://docs.python.org/3/library/re.html and https://www.unicode.org/policies/s
 
 from __future__ import annotations
 
+import base64
 import re
 import unicodedata
+
+from planners.locate.sql.whole_numbers import NotComputable
 
 _ESCAPED = r"\\[dDwWsS.+*?()\[\]{}|^$/\\-]"
 _RANGE = r"(?:0-9|[0-9]-[0-9]|a-z|A-Z)"
@@ -55,3 +58,17 @@ def _is_old(letter: str) -> bool:
         return False  # it can be given its other case later, as `ƛ` was by Unicode 16, which Spark 4.1 goes by
     known = ord(letter) <= _LAST_OLD_LETTER or caseless
     return known and letter not in _BY_POSITION and category != "Cn"
+
+
+def sliced(text: str, start: int, length: int | None) -> str:
+    """UTF8String.substringSQL: counts from 1, negative numbers from the end, and 0 is 1."""
+    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    end = len(text) if length is None else first + length
+    return text[max(first, 0) : max(end, 0)]
+
+
+def in_base64(text: str) -> str:
+    result = base64.b64encode(text.encode()).decode()
+    if len(result) > 76:
+        raise NotComputable("BASE64 of a long text has line breaks in some versions of Spark and none in others")
+    return result
