@@ -1,4 +1,4 @@
-"""Where Java and Python make the same of a text: regular expressions of a small grammar, parts, and case of old letters.
+"""Where Java and Python make the same of a text: regular expressions of a small grammar, and parts and case of texts.
 
 Everything else is refused. Java's `\\d \\w \\s` are ASCII unless told otherwise; `.` and `$` know more line ends than
 Python's; `x*+` is possessive in Java and an error, or possessive too, in Python. Which letters have a case depends on

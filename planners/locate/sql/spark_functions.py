@@ -341,7 +341,7 @@ def _kind(node: exp.Expression) -> str:
         node = node.this
     if isinstance(node, exp.Cast) and (node.to.this in TEXTS or node.to.this in _WHOLE):
         return "string" if node.to.this in TEXTS else {64: "bigint", 32: "int"}[_WHOLE[node.to.this]]
-    if isinstance(node, _GIVESTEXTS) or (isinstance(node, exp.Literal) and node.is_string):
+    if isinstance(node, _GIVES_TEXT) or (isinstance(node, exp.Literal) and node.is_string):
         return "string"
     raise NotComputable("a function whose result depends on the column's type, which the expression does not show")
 
