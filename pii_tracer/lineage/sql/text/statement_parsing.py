@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, cast
+from typing import cast
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import exp, parser
 from sqlglot.dialects.hive import Hive
 from sqlglot.errors import SqlglotError
-from sqlglot.parsers.hive import HiveParser
 
 from pii_tracer.lineage.sql.byte_digests import with_hex_digests
 from pii_tracer.lineage.sql.text.dialect_forms import plain
@@ -37,8 +36,7 @@ class HiveWithSizes(Hive):
     """
 
     class Parser(Hive.Parser):
-        def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
-            return super(HiveParser, self)._parse_types(*args, **options)
+        _parse_types = parser.Parser._parse_types
 
 
 def _nodes(text: str, dialect: str) -> list[exp.Expression]:
