@@ -145,9 +145,12 @@ def _possible(keys: Keys, column: str, expression: str) -> Possible:
     if not number or column != keys.subject.key or expression == INPUT:
         return possible(expression)
     each = [possible(part) for part in each_of(expression, number)]
-    return lambda text: frozenset(
-        map(joined, product(*(part(value) for part, value in zip(each, split(text), strict=True))))
-    )
+
+    def results(text: str) -> frozenset[str]:
+        parts = product(*(part(value) for part, value in zip(each, split(text), strict=True)))
+        return frozenset(key for values in parts if (key := joined(values)) is not None)
+
+    return results
 
 
 def _equal(mine: set[str], others: frozenset[str], kernel: Possible | None) -> frozenset[str]:

@@ -40,8 +40,9 @@ def called_like_columns(node: exp.Select, scope: Scope, dialect: str) -> Iterato
     """Why what the parser takes for a function may be a column of that name."""
     for part in (node.args.get("from_"), *(node.args.get("joins") or ())) if dialect in _WITHOUT_STREAMS else ():
         table = part.this if part is not None else None
-        stream = isinstance(table, exp.Table) and table.name.upper() == "STREAM" and len(table.parts) == 1
-        if stream and any(s.relation.open for s in scope.sources if table.alias.lower() in s.names):
+        if not isinstance(table, exp.Table) or table.name.upper() != "STREAM" or len(table.parts) > 1:
+            continue
+        if any(s.relation.open for s in scope.sources if table.alias.lower() in s.names):
             yield f"STREAM in front of {shown([table.alias])} may be a table, or a word of the dialect databricks"
     for call in (call for item in node.expressions for call in item.find_all(exp.Anonymous)):
         may_be = dialect in _CALLED_LIKE_A_COLUMN or call.find(exp.Column) is None

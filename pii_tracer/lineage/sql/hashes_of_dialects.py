@@ -77,10 +77,10 @@ def _of_size(node: exp.Expression, dialect: str) -> exp.Expression:
     if isinstance(node, exp.Convert) and node.args.get("style") is None:
         kind = exp.TryCast if node.args.get("safe") else exp.Cast
         node = kind(this=node.expression.copy(), to=node.this.copy())
-    if not isinstance(node, exp.Cast | exp.Convert):
-        return node
-    named = isinstance(node.this, exp.DataType) or node.to.this is exp.DType.USERDEFINED  # `"char"`: one letter
-    if named or node.args.get("default") is not None:
+    if not isinstance(node, exp.Cast):
+        own = isinstance(node, exp.Convert)
+        return exp.Anonymous(this=f"in_{dialect or 'sql'}", expressions=[node.copy()]) if own else node
+    if node.to.this is exp.DType.USERDEFINED or node.args.get("default") is not None:  # `"char"` has one letter
         return exp.Anonymous(this=f"in_{dialect or 'sql'}", expressions=[node.copy()])
     size = _size(node.to, dialect)
     if not size:

@@ -9,6 +9,7 @@ import sqlglot
 from sqlglot import exp, parser
 from sqlglot.dialects.hive import Hive
 from sqlglot.errors import SqlglotError
+from sqlglot.parsers.hive import HiveParser
 
 from pii_tracer.lineage.sql.byte_digests import with_hex_digests
 from pii_tracer.lineage.sql.text.dialect_forms import plain
@@ -35,7 +36,7 @@ class HiveWithSizes(Hive):
     (https://hive.apache.org/docs/latest/language/languagemanual-types/#varchar).
     """
 
-    class Parser(Hive.Parser):
+    class Parser(HiveParser):
         _parse_types = parser.Parser._parse_types
 
 
