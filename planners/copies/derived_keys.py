@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import product
 
 from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.keys_as_text import joined, split
 from pii_tracer.model.number_keys import is_short_number, same_numbers, without_fraction
 from planners.copies.match_key_resolution import Keys, lookalikes
+from planners.copies.possible_results import essence, is_cut, possible
 from planners.locate.composite_key_lineage import each_of
 from planners.locate.sql.spark_functions import (
     INPUT,
     compiled,
-    essence,
     is_plain,
 )
 from planners.locate.sql.whole_numbers import NotComputable
 
 Evaluated = Callable[[str], str | None]
 """What an expression makes of a value."""
+Possible = Callable[[str], frozenset[str]]
+"""All that it may make of a value of somebody else."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
     several = keys.subject.several_columns if column == keys.subject.key else ()
     evaluated = _compiled(keys, column, expression)
     core = expression if several else essence(expression)
-    kernel = None if core == INPUT else _compiled(keys, column, core)
+    kernel = None if core == INPUT else _possible(keys, column, core)
     values: set[tuple[str, str]] = set()
     inputs: set[str] = set()
     unsure: dict[str, str] = {}
@@ -68,7 +71,7 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
     equal = _equal if column == keys.subject.key and kernel is None else _equal_numbers
     left = equal({value for _, value in former}, keys.others[column], kernel)
     pairs = {pair for pair in keys.base[column] if pair not in former or pair[1] not in left}
-    if keys.unseen and not (several or is_plain(expression)):
+    if keys.unseen and (is_cut(expression) or not (several or is_plain(expression))):
         unsure = {
             reference: "its source cannot be read: other persons may have the same value" for reference, _ in pairs
         }
@@ -84,8 +87,9 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
             inputs.add(value)
     # `007` is another text once it was a number
     plain = (bool(several) or is_plain(expression)) and values == pairs
-    shared = _results(equal(inputs, keys.others[column], kernel), evaluated)
-    alike = _alike({value for _, value in values}, keys.alike.get(column, frozenset()), evaluated)
+    shared = frozenset(filter(None, map(evaluated, equal(inputs, keys.others[column], kernel))))
+    of_others = _possible(keys, column, expression)
+    alike = _alike({value for _, value in values}, keys.alike.get(column, frozenset()), of_others)
     shared_of = frozenset(reference for reference, value in values if value in shared)
     values = {pair for pair in values if pair[1] not in shared}
     if not several:  # the number is hers as well, where a job made one of the text
@@ -113,10 +117,9 @@ def derive(keys: Keys, column: str, expression: str) -> Derived:
     )
 
 
-def _alike(mine: set[str], alike: frozenset[str], evaluated: Callable[[str], str | None]) -> tuple[str, ...]:
+def _alike(mine: set[str], alike: frozenset[str], possible_of: Possible) -> tuple[str, ...]:
     """What the expression gives for others' keys, where a search takes that, too, for the persons'."""
-    results = (_quiet(evaluated, value) for value in alike)
-    return tuple(sorted(lookalikes(mine, filter(None, results)) - mine))
+    return tuple(sorted(lookalikes(mine, _results(alike, possible_of)) - mine))
 
 
 def everybodys(keys: Keys, column: str, expression: str) -> frozenset[str]:
@@ -124,8 +127,7 @@ def everybodys(keys: Keys, column: str, expression: str) -> frozenset[str]:
     values = keys.others[column] | {value for _, value in keys.base[column]}
     if expression == INPUT:
         return values
-    evaluated = _compiled(keys, column, expression)
-    return frozenset(result for value in values if (result := _quiet(evaluated, value)))
+    return _results(values, _possible(keys, column, expression))
 
 
 def _compiled(keys: Keys, column: str, expression: str) -> Evaluated:
@@ -137,33 +139,39 @@ def _compiled(keys: Keys, column: str, expression: str) -> Evaluated:
     return lambda text: joined([part(value) for part, value in zip(each, split(text), strict=True)])
 
 
-def _equal(mine: set[str], others: frozenset[str], evaluated: Evaluated | None) -> frozenset[str]:
-    """Those of the persons' values that somebody else's value equals after the expression; None for none.
+def _possible(keys: Keys, column: str, expression: str) -> Possible:
+    """As `_compiled`, for values of others."""
+    number = len(keys.subject.several_columns)
+    if not number or column != keys.subject.key or expression == INPUT:
+        return possible(expression)
+    each = [possible(part) for part in each_of(expression, number)]
 
-    evaluated: the expression without what tells any two inputs apart, in which equal results are sought.
+    def results(text: str) -> frozenset[str]:
+        parts = product(*(part(value) for part, value in zip(each, split(text), strict=True)))
+        return frozenset(key for values in parts if (key := joined(values)) is not None)
+
+    return results
+
+
+def _equal(mine: set[str], others: frozenset[str], kernel: Possible | None) -> frozenset[str]:
+    """Those of the persons' values that somebody else's value may equal after the expression; None for none.
+
+    kernel: the expression without what tells any two inputs apart, in which equal results are sought.
     """
-    if not mine or evaluated is None:
+    if not mine or kernel is None:
         return frozenset(mine & others)
-    results = {_quiet(evaluated, value) for value in others} - {None}
-    return frozenset(value for value in mine if _quiet(evaluated, value) in results)
+    results = _results(others, kernel)
+    return frozenset(value for value in mine if not results.isdisjoint(kernel(value)))
 
 
-def _equal_numbers(mine: set[str], others: frozenset[str], evaluated: Evaluated | None) -> frozenset[str]:
+def _equal_numbers(mine: set[str], others: frozenset[str], kernel: Possible | None) -> frozenset[str]:
     """As `_equal`, where another text of the same whole number is equal, too: rows are found by both."""
-    if not mine or evaluated is None:
+    if not mine or kernel is None:
         return same_numbers(mine, others)
-    results = _results(others, evaluated)
-    return frozenset(v for v in mine if (result := _quiet(evaluated, v)) and same_numbers([result], results))
+    results = _results(others, kernel)
+    return frozenset(v for v in mine if same_numbers(kernel(v), results))
 
 
-def _results(values: Iterable[str], evaluated: Evaluated) -> frozenset[str]:
-    """What the expression gives for these values."""
-    return frozenset(result for value in values if (result := _quiet(evaluated, value)))
-
-
-def _quiet(evaluated: Callable[[str], str | None], value: str) -> str | None:
-    """Another person's value may not be computable (a malformed phone): it then matches nothing."""
-    try:
-        return evaluated(value)
-    except NotComputable:
-        return None
+def _results(values: Iterable[str], kernel: Possible) -> frozenset[str]:
+    """What the expression may give for these values. A malformed phone may be not computable: it matches nothing."""
+    return frozenset(result for value in values for result in kernel(value))

@@ -24,16 +24,24 @@ def tell_shared(told: Iterable[Told], ledger: Ledger) -> None:
     """
     at: dict[DatasetId, dict[DatasetId, Proof]] = defaultdict(dict)
     columns: dict[DatasetId, dict[str, str]] = defaultdict(dict)
+    partitions: list[tuple[DatasetId, str, Proof]] = []
     for one in told:
         made = one.made
         dataset = (one.own.of(made.output) or ledger.identities.of_table(made.output)) if made.output else None
         if dataset is None or dataset.namespace == UNRESOLVED:
             continue
+        if made.partition_at:
+            partitions.append((dataset, made.partition_at, one.proof))
         columns[dataset] |= {name.lower(): name for name in made.columns}
         place = ledger.identities.folder(made.location) if made.location else None
         if place is not None and made.effect is not Effect.TEMPORARY:
             at[place].setdefault(dataset, one.proof)
     named = set(ledger.identities.aliases.values())
+    for dataset, path, proof in partitions:  # what is written into the partition lies in another table's folder
+        for place in filter(None, (ledger.identities.folder(path), ledger.identities.of_path(path))):
+            there = {table for folder in (place, *_around(place)) for table in at.get(folder, ())}
+            for table in sorted((there | ({place} & named)) - {dataset}):
+                _share(dataset, table, columns, proof, ledger)
     for place, tables in at.items():
         proof = min(tables.values(), key=lambda p: p.key)
         over = {*tables, place} if place in named else set(tables)

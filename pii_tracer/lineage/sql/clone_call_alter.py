@@ -347,7 +347,7 @@ def altered(query: Query, node: exp.Alter) -> Draft:
             if location:
                 fixed = partition_values(node)
                 draft = _laid(query, path_table(location.rstrip("/")), target, fixed)
-                draft.location = None if fixed else location
+                draft.location, draft.partition_at = (None, location) if fixed else (location, None)
                 return draft
             if isinstance(action, exp.SwapTable | exp.ReplacePartition) or action.find(exp.Query):
                 query.findings.opaque = True

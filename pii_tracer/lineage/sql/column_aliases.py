@@ -12,8 +12,11 @@ from pii_tracer.lineage.sql.scopes import Scope, shown
 
 _OF_POSTGRES = frozenset({"postgres", "redshift", "materialize", "risingwave"})
 _CALLED_LIKE_A_COLUMN = frozenset({*_OF_POSTGRES, "teradata"})
-"""Dialects in which `mail (…)` may be the column `mail`: with a type, a format or a title behind it (Teradata), or of
+"""Dialects in which `mail (…)` of a column may be `mail`: with a type, a format or a title behind it (Teradata), or of
 the row in the parentheses (https://www.postgresql.org/docs/current/rowtypes.html#ROWTYPES-USAGE)."""
+_WITHOUT_STREAMS = frozenset({"spark", "spark2", "hive"})
+"""Dialects whose parser takes `FROM STREAM t` for a table with an alias
+(https://spark.apache.org/docs/latest/declarative-pipelines-programming-guide.html)."""
 _NAMED_LATER = frozenset({"clickhouse", "sqlite", ""})
 """Dialects, Flink among those without a name, that call the second of two columns with one name otherwise."""
 
@@ -35,10 +38,16 @@ def aliases_of_columns(node: exp.Select, scope: Scope) -> Iterator[str]:
 
 def called_like_columns(node: exp.Select, scope: Scope, dialect: str) -> Iterator[str]:
     """Why what the parser takes for a function may be a column of that name."""
-    for item in node.expressions if dialect in _CALLED_LIKE_A_COLUMN else ():
-        for call in item.find_all(exp.Anonymous):
-            if any(s.relation.known(call.name) for s in scope.sources):
-                yield f"{shown([call.name])} before parentheses may be a function or the column of that name"
+    for part in (node.args.get("from_"), *(node.args.get("joins") or ())) if dialect in _WITHOUT_STREAMS else ():
+        table = part.this if part is not None else None
+        if not isinstance(table, exp.Table) or table.name.upper() != "STREAM" or len(table.parts) > 1:
+            continue
+        if any(s.relation.open for s in scope.sources if table.alias.lower() in s.names):
+            yield f"STREAM before {shown([table.alias])} may be a table, or a word of the dialect databricks"
+    for call in (call for item in node.expressions for call in item.find_all(exp.Anonymous)):
+        may_be = dialect in _CALLED_LIKE_A_COLUMN or call.find(exp.Column) is None
+        if may_be and any(s.relation.known(call.name) for s in scope.sources):
+            yield f"{shown([call.name])} before parentheses may be a function or the column of that name"
 
 
 def projected(item: exp.Expression, alts: tuple[Alt, ...], dialect: str) -> Field:

@@ -3,8 +3,7 @@
 Planners compute recorded expressions as Spark does. Of another text a hash is just another hash, which nobody finds;
 a part of a text can be somebody else's. So a function around or inside a hash stays only where it means the same in
 its dialect, and elsewhere so does one that changes texts. Any other stands in a call of `in_DIALECT`, which no planner
-computes. So does a cast to CHAR, which fills a text with blanks. One to VARCHAR(n) cuts longer texts off: `text_within`
-is computed for texts that it leaves as they are.
+computes.
 
 Sources: https://duckdb.org/docs/stable/sql/functions/text, https://trino.io/docs/current/functions/string.html,
 https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/string_functions,
@@ -30,6 +29,23 @@ _COUNT_LETTERS = _UNICODE_LOWER | {"postgres", "mysql", "snowflake", "redshift"}
 """Dialects whose `substr` counts letters, and whose `replace` compares them one by one."""
 _TRIM_BLANKS = frozenset({"postgres", "mysql", "snowflake", "redshift", "oracle", "tsql"})
 _TEXT = (exp.DType.TEXT, exp.DType.VARCHAR)
+_KEEPS_TEXTS_WHOLE = frozenset({"spark", "spark2", "databricks", "duckdb", "clickhouse", "sqlite"})
+"""Dialects in which the size of a type says nothing (https://duckdb.org/docs/stable/sql/data_types/text)."""
+_T_SQL = frozenset({"tsql", "fabric"})
+"""Dialects whose casts to texts without a size leave 30 letters
+(https://learn.microsoft.com/sql/t-sql/data-types/char-and-varchar-transact-sql).
+"""
+_NO_BLANKS = frozenset({"mysql", "singlestore", "doris", "starrocks", "snowflake", "bigquery"})
+"""Dialects whose cast to CHAR adds no blanks."""
+_SIZED_TEXTS = (
+    exp.DType.TEXT,
+    exp.DType.VARCHAR,
+    exp.DType.NVARCHAR,
+    exp.DType.CHAR,
+    exp.DType.NCHAR,
+    exp.DType.BPCHAR,
+)
+_OF_A_SIZE = ("uncut", "unpadded")
 _OPERATORS = (exp.Func, exp.Unary, exp.Binary)
 _OF_TEXTS = (
     exp.Lower, exp.Upper, exp.Trim, exp.Left, exp.Right, exp.Substring, exp.Replace, exp.RegexpReplace, exp.Pad,
@@ -39,19 +55,10 @@ _STANDARD = (exp.Paren, exp.Dot, exp.DPipe, exp.Case, exp.If, exp.Predicate, exp
 """Operators that mean the same everywhere; what planners make of conditions is not computed."""
 
 
-_LENGTHLESS = frozenset({"spark", "spark2", "databricks", "duckdb", "sqlite", "clickhouse"})
-"""Dialects in which a cast to a text of some length leaves the text as it is."""
-_MYSQL = frozenset({"mysql", "singlestore", "doris", "starrocks"})
-_UNFILLED = _MYSQL | {"snowflake", "bigquery"}
-"""Dialects in which a CHAR is not filled with blanks, or loses them when it is read."""
-_CASTS = (exp.Cast, exp.Convert)
-_CHARS = frozenset({exp.DType.CHAR, exp.DType.NCHAR})
-_TEXTS = _CHARS | {exp.DType.VARCHAR, exp.DType.NVARCHAR, exp.DType.TEXT}
-
-
 def with_own_functions(expression: exp.Expression, dialect: str) -> exp.Expression:
     """The expression as planners may read it; a copy where it differs."""
-    expression = _with_lengths(expression, dialect)
+    if dialect not in _KEEPS_TEXTS_WHOLE and expression.find(exp.Cast, exp.Convert) is not None:
+        expression = expression.transform(_of_size, dialect)
     if dialect in _OF_SPARK:
         return expression
     kinds = _OPERATORS if any(map(_hashes, expression.walk())) else _OF_TEXTS
@@ -62,46 +69,41 @@ def with_own_functions(expression: exp.Expression, dialect: str) -> exp.Expressi
     return cast("exp.Expression", root.this)
 
 
-def _with_lengths(expression: exp.Expression, dialect: str) -> exp.Expression:
-    """With a call of its own for each cast that may change a text by its length."""
-    if not any(_length(node, dialect) for node in expression.find_all(*_CASTS)):
-        return expression
-    root = exp.Paren(this=expression.copy())
-    for node in list(root.find_all(*_CASTS)):
-        if (length := _length(node, dialect)) is not None:
-            if _type(node).this in _CHARS and dialect not in _UNFILLED:
-                node.replace(exp.Anonymous(this=f"in_{dialect or 'sql'}", expressions=[node.copy()]))
-                continue
-            inner = node.expression if isinstance(node, exp.Convert) else node.this
-            text = exp.Cast(this=inner, to=exp.DataType.build("text"))
-            node.replace(exp.Anonymous(this="text_within", expressions=[text, exp.Literal.number(length)]))
-    return cast("exp.Expression", root.this)
+def _of_size(node: exp.Expression, dialect: str) -> exp.Expression:
+    """A cast to a text of a size, as planners compute it: `uncut(left(x, 9))`, or `unpadded(left(x, 9))`.
 
-
-def _type(node: exp.Expr) -> exp.DataType:
-    """The type that a cast makes a value of."""
-    return cast("exp.DataType", node.this if isinstance(node, exp.Convert) else node.args["to"])
-
-
-def _length(node: exp.Expr, dialect: str) -> int | None:
-    """How many letters a text may have after a cast; None where any number of them, or where it is no cast to text.
-
-    Without a length, CHAR is one letter by the standard, and in T-SQL each type has 30
-    (https://learn.microsoft.com/sql/t-sql/data-types/char-and-varchar-transact-sql,
-    https://docs.aws.amazon.com/redshift/latest/dg/r_Character_types.html).
+    Engines cut what is longer, refuse it, or write `*`; and some add blanks to what is shorter.
     """
-    to = _type(node)
-    kind = to.this
-    if dialect in _LENGTHLESS or kind not in _TEXTS:
-        return None
-    if to.expressions:
-        size = to.expressions[0].name
-        return int(size) if size.isdecimal() else None
-    if dialect in ("tsql", "fabric"):
-        return None if kind is exp.DType.TEXT else 30
-    if kind in _CHARS:
-        return None if dialect in _MYSQL else 1
-    return 256 if dialect == "redshift" and kind is not exp.DType.TEXT else None
+    if isinstance(node, exp.Convert) and node.args.get("style") is None:
+        kind = exp.TryCast if node.args.get("safe") else exp.Cast
+        node = kind(this=node.expression.copy(), to=node.this.copy())
+    if not isinstance(node, exp.Cast):
+        own = isinstance(node, exp.Convert)
+        return exp.Anonymous(this=f"in_{dialect or 'sql'}", expressions=[node.copy()]) if own else node
+    if node.to.this is exp.DType.USERDEFINED or node.args.get("default") is not None:  # `"char"` has one letter
+        return exp.Anonymous(this=f"in_{dialect or 'sql'}", expressions=[node.copy()])
+    inner = node.this.transform(_of_size, dialect)  # what is put in a node's place is not looked into
+    size = _size(node.to, dialect)
+    if not size:
+        return type(node)(**{**node.args, "this": inner})
+    pads = node.to.this not in (exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.NVARCHAR) and dialect not in _NO_BLANKS
+    text = exp.cast(inner, "STRING")
+    left = exp.Left(this=text, expression=exp.Literal.number(size))
+    return exp.Anonymous(this=_OF_A_SIZE[pads], expressions=[left])
+
+
+def _size(kind: exp.DataType, dialect: str) -> str:
+    """How many letters, or bytes, a cast to a text leaves; empty for all, or another type."""
+    if kind.this not in _SIZED_TEXTS:
+        return ""
+    if kind.expressions:
+        size = str(kind.expressions[0].name)
+        return size if size.isdigit() else ""
+    if dialect in _T_SQL:
+        return "30"
+    if dialect == "mysql" or kind.this not in (exp.DType.CHAR, exp.DType.NCHAR):
+        return ""
+    return "1"
 
 
 def _hashes(node: exp.Expr) -> bool:
@@ -111,6 +113,8 @@ def _hashes(node: exp.Expr) -> bool:
 
 
 def _mark(node: exp.Expression, dialect: str, kinds: tuple[type[exp.Expr], ...]) -> None:
+    if isinstance(node, exp.Anonymous) and node.name in _OF_A_SIZE:
+        node = cast("exp.Expression", node.expressions[0].this)
     parts = list(node.iter_expressions())
     if type(node) in (exp.Lower, exp.Upper) and not _same(node, dialect):
         node.replace(exp.Anonymous(this=f"{node.key}_of_ascii", expressions=[node.this]))

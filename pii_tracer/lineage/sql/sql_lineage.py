@@ -303,6 +303,7 @@ class Script:
             indirect=tuple(query.findings.indirect),
             columns=tuple(f.name for f in draft.fields) if not draft.unknown else (),
             location=draft.location,
+            partition_at=draft.partition_at,
             reasons=tuple(query.findings.reasons),
             assumed=tuple(query.findings.assumed),
             opaque=query.findings.opaque,

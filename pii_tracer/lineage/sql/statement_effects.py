@@ -92,6 +92,7 @@ class StatementLineage:
 
     inputs: the tables it comes from, seen through temporary views; read: the tables as named in the statement.
     columns: names of the output's columns that the statement tells. location: the folder its LOCATION clause names.
+    partition_at: the folder that it gives to a partition of the output.
     reasons: why it is not complete; empty when it is. assumed: those that only say how columns were named.
     emptied: columns whose values it takes out of the rows that are there, by a change of the schema.
     views: the session's views that it reads, by name with their statements, each after those that it reads itself.
@@ -110,6 +111,7 @@ class StatementLineage:
     indirect: tuple[tuple[str, str, Subtype], ...] = ()
     columns: tuple[str, ...] = ()
     location: str | None = None
+    partition_at: str | None = None
     reasons: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     opaque: bool = False
@@ -133,6 +135,7 @@ class Draft:
     fields: list[Field] = field(default_factory=list)
     unknown: tuple[str, ...] = ()
     location: str | None = None
+    partition_at: str | None = None
     emptied: tuple[str, ...] = ()
     makes: bool = False
     computed: list[Field] = field(default_factory=list)

@@ -19,6 +19,7 @@ from pii_tracer.model.number_keys import can_be_one
 from pii_tracer.model.plan import Gap
 from planners.locate.edge_effects import along, joined_tables, value_edges
 from planners.locate.foreign.constant_values import fills_with, is_by_user
+from planners.locate.foreign.different_prefixes import never_equal
 from planners.locate.foreign.generated_values import makes
 from planners.locate.identifier_traces import Trace
 from planners.locate.key_location import Carriage
@@ -141,7 +142,7 @@ class _Rivals:
                     continue
                 held = self._held(edge.source)
                 if held is None:
-                    self._note(edge, places)
+                    self._note(edge, places, direct=at == dataset)
                     continue
                 into = frozenset(way for way in held if any(p.access in places for p in along(edge, way)))
                 step = (edge.source.dataset, edge.source.column, into)
@@ -157,9 +158,14 @@ class _Rivals:
         columns = [ColumnId(dataset=dataset, column=one) for one in (name, *former)]
         return (name, *former), renames.told(value_edges(e for c in columns for e in graph.edges_into_column(c)))
 
-    def _note(self, edge: Edge, places: Collection[Way]) -> None:
-        """A column of which nothing is known to be the persons'."""
+    def _note(self, edge: Edge, places: Collection[Way], *, direct: bool) -> None:
+        """A column of which nothing is known to be the persons'.
+
+        direct: whether what comes out of it stands beside the keys, and nothing is done to it on the way.
+        """
         into = [p for p in along(edge, ()) if p.fate is not Fate.COUNTED and p.access in places]
+        if direct:
+            into = [p for p in into if p.fate is not Fate.FOUND or not self._never_a_key(p.expression)]
         if into:
             self.columns.add(edge.source)
             self._find_users(edge.source)
@@ -187,6 +193,9 @@ class _Rivals:
         state = self.world.states.get(self.world.location_of(dataset) or "")
         if state is not None and any(name.lower() in mine and is_by_user(sql) for name, sql in state.defaults):
             self.users.add(f"a default in {title(state)}")
+
+    def _never_a_key(self, expression: str) -> bool:
+        return bool(self.expressions) and all(never_equal(expression, keys) for keys in self.expressions)
 
     def _as_keys(self, expression: str) -> bool:
         return expression in self.expressions or (is_plain(expression) and any(map(is_plain, self.expressions)))

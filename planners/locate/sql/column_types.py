@@ -25,6 +25,7 @@ _BARE = (10, 0)
 """Digits, and those behind the point, of a decimal that names none."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][+-]?0*[0-9]{1,2})?")
+_BEGIN = re.compile(r"[+-]?[0-9]{1,60}")
 _FLOAT = re.compile(rf"({_NUMBER.pattern})[dDfF]?")
 _HEX = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]{1,30}\.?[0-9a-fA-F]{0,30}|\.[0-9a-fA-F]{1,30})[pP][+-]?[0-9]{1,3}[dDfF]?")
 """Java reads these as floats (https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/lang/Double.html)."""
@@ -83,6 +84,20 @@ def stored(text: str, kind: str) -> frozenset[str]:
     return frozenset(
         _text(held) for held in _rounded(number, behind) if held.copy_abs() < Decimal(10) ** (digits - behind)
     )
+
+
+def nearest_numbers(text: str, kind: str) -> tuple[str, ...]:
+    """`stored`, in one order; of a text that only begins with a number that one, as MySQL reads it; and the greatest
+    number of a decimal for what has no room in it.
+    """
+    begin = _BEGIN.match(text := text.strip(_BLANKS))
+    text = begin[0] if begin and _number(text, kind) is None else text
+    number = _number(text, kind)
+    if number is not None and _DECIMAL.match(kind) and not stored(text, kind):
+        digits, behind = _digits(kind)
+        most = (Decimal(10) ** digits - 1).scaleb(-behind)
+        return (_text(most.copy_sign(number)),)
+    return tuple(sorted(stored(text, kind)))
 
 
 def stored_alike(mine: Collection[str], everybody: frozenset[str], kinds: Sequence[str]) -> frozenset[str]:

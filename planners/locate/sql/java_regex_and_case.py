@@ -1,4 +1,4 @@
-"""Where engines make the same of a text: regular expressions of a small grammar, the case of old letters, and lengths.
+"""Where Java and Python make the same of a text: regular expressions of a small grammar, and parts and case of texts.
 
 Everything else is refused. Java's `\\d \\w \\s` are ASCII unless told otherwise; `.` and `$` know more line ends than
 Python's; `x*+` is possessive in Java and an error, or possessive too, in Python. Which letters have a case depends on
@@ -9,6 +9,7 @@ https://docs.python.org/3/library/re.html and https://www.unicode.org/policies/s
 
 from __future__ import annotations
 
+import base64
 import re
 import unicodedata
 
@@ -59,12 +60,15 @@ def _is_old(letter: str) -> bool:
     return known and letter not in _BY_POSITION and category != "Cn"
 
 
-def within(text: str | None, length: int) -> str | None:
-    """A text that a cast to so many letters leaves as it is, also where the engine counts bytes.
+def sliced(text: str, start: int, length: int | None) -> str:
+    """UTF8String.substringSQL: counts from 1, negative numbers from the end, and 0 is 1."""
+    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    end = len(text) if length is None else first + length
+    return text[max(first, 0) : max(end, 0)]
 
-    Raises:
-        NotComputable: it may be cut off.
-    """
-    if text is not None and len(text.encode("utf-8", "surrogateescape")) > length:
-        raise NotComputable("a cast to a text that is shorter than the value")
-    return text
+
+def in_base64(text: str) -> str:
+    result = base64.b64encode(text.encode()).decode()
+    if len(result) > 76:
+        raise NotComputable("BASE64 of a long text has line breaks in some versions of Spark and none in others")
+    return result

@@ -7,7 +7,6 @@ not on the list, or depends on a type, a locale or a version that is not known, 
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import zlib
 from collections.abc import Callable
@@ -19,12 +18,15 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from planners.locate.sql import spark_hash
-from planners.locate.sql.java_regex_and_case import case_is_certain, replace_all, within
+from planners.locate.sql.column_types import nearest_numbers
+from planners.locate.sql.java_regex_and_case import case_is_certain, in_base64, replace_all, sliced
 from planners.locate.sql.whole_numbers import (
     NotComputable,
     arithmetic,
     to_decimal,
     to_whole,
+    uncut,
+    unpadded,
     written_number,
 )
 
@@ -69,30 +71,35 @@ def is_plain(expression: str) -> bool:
     """True when the value is the same text before and after: unchanged, or cast between whole numbers and strings.
 
     A cast to a number rewrites texts like `007`; whoever derives values from a plain expression has to look at them.
+    One that does not parse is another engine's.
     """
-    node = parse(expression)
-    while isinstance(node, exp.Cast | exp.Paren):
-        if isinstance(node, exp.Cast) and node.to.this not in _TEXT | set(_WHOLE):
+    try:
+        node = parse(expression)
+    except NotComputable:
+        return False
+    while isinstance(node, exp.Cast | exp.Paren) or is_sized(node):
+        if isinstance(node, exp.Cast) and node.to.this not in TEXTS | set(_WHOLE):
             return False
-        node = node.this
+        node = node.expressions[0].this if is_sized(node) else node.this
     return isinstance(node, exp.Column)
 
 
-def essence(expression: str) -> str:
-    """The part of an expression that decides which values become equal: without one-to-one functions around it.
+def is_sized(node: exp.Expr) -> bool:
+    """Whether it is what lineage records for a cast to a text with a size: `uncut(left(x, 9))`."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in _SIZED and isinstance(node.expressions[0], exp.Left)
 
-    Nobody knows two texts with one SHA-2 (FIPS 180-4), which is not so for MD5 and SHA-1. A cast to text changes none.
-    """
-    node = parse(expression)
-    while True:
-        text_cast = isinstance(node, exp.Cast) and node.to.this in _TEXT and not node.to.expressions
-        if not text_cast and not isinstance(node, exp.SHA2 | exp.Paren):
-            return node.sql(dialect="spark")
-        node = node.this
+
+def _one_number(node: exp.Anonymous, value: str) -> str | None:
+    """One of the numbers that engines make of a text, of which there may be several."""
+    of, kind, way = node.expressions
+    inner = _value(of, value)
+    numbers = () if inner is None else nearest_numbers(inner, kind.name)
+    return numbers[int(way.name) % len(numbers)] if numbers else None
 
 
 _WHOLE = {exp.DataType.Type.BIGINT: 64, exp.DataType.Type.INT: 32}
-_TEXT = {exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR}
+_SIZED = {"uncut": uncut, "unpadded": unpadded}
+TEXTS = {exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR}
 
 
 def _value(node: exp.Expression, value: str) -> str | None:
@@ -105,11 +112,14 @@ def _value(node: exp.Expression, value: str) -> str | None:
     if isinstance(node, exp.Paren):
         return _value(node.this, value)
     if isinstance(node, exp.Anonymous):
+        if is_sized(node):
+            left = node.expressions[0]
+            return _SIZED[node.name.lower()](_value(left.this, value), written_number(left.expression))
+        if node.name.lower() == "one_number":
+            return _one_number(node, value)
         function = _BY_NAME.get(node.name.lower())
         if function is not None and len(node.expressions) == 1:
             return function(node.expressions[0], value)
-        if node.name.lower() == "text_within" and len(node.expressions) == 2:  # a cast to text of other engines
-            return within(_value(node.expressions[0], value), written_number(node.expressions[1]))
         raise NotComputable(f"the function `{node.name.lower()}` has no certain result")
     typed = _FUNCTIONS.get(type(node))  # by exact type: what the parser derives from a function is another function
     if typed is not None:
@@ -178,7 +188,7 @@ def _cast(node: exp.Expression, value: str) -> str | None:
     inner = _value(node.this, value)
     if inner is None:
         return None
-    if target in _TEXT:
+    if target in TEXTS:
         return inner
     if target in _WHOLE:
         return to_whole(inner, _WHOLE[target])
@@ -213,18 +223,11 @@ def _trim(node: exp.Expression, value: str) -> str | None:
     return inner.rstrip(characters) if position == "TRAILING" else inner.strip(characters)
 
 
-def _sliced(text: str, start: int, length: int | None) -> str:
-    """UTF8String.substringSQL: counts from 1, negative numbers from the end, and 0 is 1."""
-    first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
-    end = len(text) if length is None else first + length
-    return text[max(first, 0) : max(end, 0)]
-
-
 def _substring(node: exp.Expression, value: str) -> str | None:
     inner = _value(node.this, value)
     start = written_number(node.args.get("start"))
     length = node.args.get("length")
-    return None if inner is None else _sliced(inner, start, None if length is None else written_number(length))
+    return None if inner is None else sliced(inner, start, None if length is None else written_number(length))
 
 
 def _left(node: exp.Expression, value: str) -> str | None:
@@ -276,13 +279,6 @@ def _regexp_replace(node: exp.Expression, value: str) -> str | None:
     result = replace_all(_text(node.expression), _text(node.args["replacement"]), inner)
     if result is None:
         raise NotComputable("a regular expression in which Java and Python may differ")
-    return result
-
-
-def _base64(text: str) -> str:
-    result = base64.b64encode(text.encode()).decode()
-    if len(result) > 76:
-        raise NotComputable("BASE64 of a long text has line breaks in some versions of Spark and none in others")
     return result
 
 
@@ -343,8 +339,8 @@ def _kind(node: exp.Expression) -> str:
     """
     while isinstance(node, exp.Paren):
         node = node.this
-    if isinstance(node, exp.Cast) and (node.to.this in _TEXT or node.to.this in _WHOLE):
-        return "string" if node.to.this in _TEXT else {64: "bigint", 32: "int"}[_WHOLE[node.to.this]]
+    if isinstance(node, exp.Cast) and (node.to.this in TEXTS or node.to.this in _WHOLE):
+        return "string" if node.to.this in TEXTS else {64: "bigint", 32: "int"}[_WHOLE[node.to.this]]
     if isinstance(node, _GIVES_TEXT) or (isinstance(node, exp.Literal) and node.is_string):
         return "string"
     raise NotComputable("a function whose result depends on the column's type, which the expression does not show")
@@ -375,7 +371,7 @@ _FUNCTIONS: dict[type[exp.Expression], Callable[[exp.Expression, str], str | Non
     exp.Pad: _pad,
     exp.Replace: _replace,
     exp.Translate: _translate,
-    exp.ToBase64: _of(_base64),
+    exp.ToBase64: _of(in_base64),
     exp.Hex: _hex,
     exp.Neg: _arithmetic,
     exp.Add: _arithmetic,

@@ -1,4 +1,4 @@
-"""Whole numbers as Spark SQL casts, reads and combines them, where the result tells the value still.
+"""Whole numbers as Spark SQL casts, reads and combines them, where the result tells the value still; sizes of texts.
 
 Of `-x`, `x + 1000000` and `x * 10` the value can be told again. Spark computes in the wider of both types, and what
 does not fit wraps around or fails, by the ANSI mode (https://spark.apache.org/docs/3.5.9/sql-ref-ansi-compliance.html).
@@ -116,3 +116,25 @@ def _told(side: exp.Expression, value: Callable[[exp.Expression], str | None]) -
     if text is not None and not _WRITTEN.fullmatch(text):
         raise NotComputable("arithmetic with a value that is not a whole number as Spark writes it")
     return None if text is None else int(text)
+
+
+def uncut(whole: str | None, size: int) -> str | None:
+    """A text in a type with room for so many letters, or bytes.
+
+    Raises:
+        NotComputable: it has no room: engines cut it, refuse it, or write `*`.
+    """
+    if whole is not None and len(whole.encode()) > size:
+        raise NotComputable("a cast of a text to a type that has no room for it")
+    return whole
+
+
+def unpadded(whole: str | None, size: int) -> str | None:
+    """A text in a type of exactly so many letters.
+
+    Raises:
+        NotComputable: it has more, or fewer: engines add blanks.
+    """
+    if whole is not None and not len(whole) == len(whole.encode()) == size:
+        raise NotComputable("a cast of a text to a type of CHAR of another length")
+    return whole

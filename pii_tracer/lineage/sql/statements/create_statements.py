@@ -48,6 +48,9 @@ def created(query: Query, node: exp.Create) -> Draft:
         source = node.args["clone"].this
         query.findings.followed.add(id(source))
         return whole(query, Effect.CLONE, query.names.of(source), target)
+    if isinstance(node.this, exp.Schema) and any(c.find(exp.Query) for c in node.this.find_all(exp.ColumnConstraint)):
+        query.findings.doubt(f"a definition of {target} fills a column by a query, which is not followed")
+        query.findings.opaque = True
     body = node.expression
     if isinstance(body, exp.Query | exp.Values | exp.Table):
         relation = query.relation(cast(exp.Expression, body))

@@ -6,8 +6,10 @@ import logging
 from typing import cast
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import exp, parser
+from sqlglot.dialects.hive import Hive
 from sqlglot.errors import SqlglotError
+from sqlglot.parsers.hive import HiveParser
 
 from pii_tracer.lineage.sql.byte_digests import with_hex_digests
 from pii_tracer.lineage.sql.text.dialect_forms import plain
@@ -29,20 +31,30 @@ def parsed(text: str, dialect: str) -> list[exp.Expression]:
         logger.setLevel(level)
 
 
+class HiveWithSizes(Hive):
+    """Hive, whose casts cut texts: the parser drops their sizes, as it has to for Spark
+    (https://hive.apache.org/docs/latest/language/languagemanual-types/#varchar).
+    """
+
+    class Parser(HiveParser):
+        _parse_types = parser.Parser._parse_types
+
+
 def _nodes(text: str, dialect: str) -> list[exp.Expression]:
     """The parsed statements; where the parser gives up, once more without the clauses that it does not know."""
+    reader = HiveWithSizes if dialect == "hive" else dialect
     found: list[exp.Expression] | None = None
     try:
-        found = [cast(exp.Expression, n) for n in sqlglot.parse(text, dialect=dialect) if n is not None]
+        found = [cast(exp.Expression, n) for n in sqlglot.parse(text, dialect=reader) if n is not None]
         if not any(map(_is_unread, found)):
             return found
     except SqlglotError:
         if (other := simpler(text, dialect)) == text:
             raise
-        return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=dialect) if n is not None]
+        return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=reader) if n is not None]
     if (other := simpler(text, dialect)) != text:
         try:
-            return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=dialect) if n is not None]
+            return [cast(exp.Expression, n) for n in sqlglot.parse(other, dialect=reader) if n is not None]
         except SqlglotError:
             return found
     return found
