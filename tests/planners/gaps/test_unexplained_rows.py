@@ -52,7 +52,7 @@ def found(*names: str, persons: tuple[str, ...] = ("users",), ended: tuple[str, 
 
 def dark(survey: Survey, edges: list[Edge], gaps: list[LineageGap]) -> dict[str, str | None]:
     seen = unseen(survey, LineageGraph(Facts(edges=tuple(edges), gaps=tuple(gaps))))
-    return {d.name[6:]: origin.name[6:] if origin else None for d, origin in seen.items()}
+    return {d.name[6:]: None if origin is None else origin.name[6:] for d, origin in seen.items()}
 
 
 def test_a_gap_counts_where_an_input_holds_persons_or_is_unseen_itself() -> None:
