@@ -79,8 +79,8 @@ def test_what_takes_values_of_an_unseen_dataset_is_unseen_too() -> None:
 
 def test_the_order_of_the_survey_hides_nothing() -> None:
     """One that comes before what it takes from needs another round, and one skipped does not end the round."""
-    edges = [edge("users", "a"), edge("a", "b"), edge("b", "c"), edge("a", "d"), edge("b", "d"), edge("e", "d")]
-    survey = found("d", "c", "users", "b", "a", "e")
+    edges = [edge("users", "a"), edge("a", "b"), edge("b", "c"), edge("a", "d"), edge("b", "d"), edge("0", "d")]
+    survey = found("d", "c", "users", "b", "a", "0")
     assert dark(survey, edges, [gap("a")]) == {"a": None, "b": "a", "c": "b", "d": "a"}
 
 
