@@ -122,7 +122,7 @@ def test_each_unseen_dataset_has_one_gap_which_names_where_the_way_begins() -> N
 
 
 def test_a_table_that_holds_files_of_an_unseen_one_has_a_gap_too() -> None:
-    survey = found("users", "a", "held", "known", persons=("users", "held"))
+    survey = found("users", "a", "held", "known", "quiet", persons=("users", "held"))
     tables = (
         table("users"),
         table("known", clone_of="/lake/a"),
@@ -131,6 +131,8 @@ def test_a_table_that_holds_files_of_an_unseen_one_has_a_gap_too() -> None:
         table("clone", clone_of="/lake/a"),
         table("copy", same_files_as="/lake/a"),
         table("parts", partitions_of=(at("a"),)),
+        table("of_quiet", clone_of="/lake/quiet"),
+        table("quiet"),
         table("a"),
         table("held"),
     )
