@@ -55,7 +55,10 @@ TESTS: dict[str, tuple[str, ...]] = {
         "planners/copies/test_elements.py",
     ),
     "planners/copies/row_number_columns.py": ("planners/copies/test_row_number_columns.py",),
-    "planners/gaps/unexplained_rows.py": ("planners/copies/test_iceberg_parts.py", "planners/gaps"),
+    "planners/gaps/unexplained_rows.py": (
+        "planners/gaps/test_unexplained_rows.py",
+        "planners/copies/test_iceberg_parts.py",
+    ),
     "planners/gaps/remaining_values.py": ("planners/gaps", "planners/copies/test_former_rows.py"),
     "planners/schedule/step_dates.py": ("planners/schedule", "planners/stores"),
     "planners/schedule/step_order.py": ("planners/schedule", "planners/copies/test_nessie.py"),

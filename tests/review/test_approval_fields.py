@@ -17,7 +17,13 @@ from tests.review.test_review import ASHA, KEY, LOADED, approved, check
 
 @pytest.mark.parametrize(
     ("changes", "field"),
-    [({"reason": ""}, "reason"), ({"nonce": "short"}, "nonce"), ({"reason": "", "nonce": ""}, "reason")],
+    [
+        ({"approver": ""}, "approver"),
+        ({"role": ""}, "role"),
+        ({"reason": ""}, "reason"),
+        ({"nonce": "short"}, "nonce"),
+        ({"reason": "", "nonce": ""}, "reason"),
+    ],
 )
 def test_a_field_that_is_no_field_is_named_and_nothing_is_signed(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(ReviewError) as caught:
