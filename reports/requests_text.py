@@ -197,7 +197,7 @@ def forecast_lines(batches: Sequence[BatchOfRequests], unplanned: Sequence[Unpla
         yield f"    {one.id}, due {one.due:%Y-%m-%d %H:%M}, {'is held' if one.held else 'waits'}: {visible(one.reason)}"
     waiting, late_ones = (sum(map(len, of)) for of in ((b.requests for b in batches), (b.late for b in batches)))
     beside = f"; without a batch: {len(unplanned):,}" if unplanned else ""
-    yield f"{counted(waiting, 'request waits', 'requests wait')}; {late_ones:,} will miss the deadline{beside}"
+    yield f"{counted(waiting, 'request waits', 'requests wait')}; missing the deadline: {late_ones:,}{beside}"
 
 
 def print_requests(found: Sequence[Stored], counts: Mapping[RequestState, int], now: datetime, stream: IO[str]) -> None:

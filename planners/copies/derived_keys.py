@@ -10,8 +10,8 @@ from pii_tracer.model.datasets import KeySet
 from pii_tracer.model.keys_as_text import joined, split
 from pii_tracer.model.number_keys import is_short_number, same_numbers, without_fraction
 from planners.copies.match_key_resolution import Keys, lookalikes
-from planners.copies.possible_results import essence, is_cut, possible
 from planners.locate.composite_key_lineage import each_of
+from planners.locate.foreign.possible_results import essence, is_cut, possible
 from planners.locate.sql.spark_functions import (
     INPUT,
     compiled,

@@ -571,7 +571,7 @@ def test_the_policy_says_when_a_batch_is_made_and_who_is_in_it(
     told = capsys.readouterr().out
     assert "a batch takes 9 days" not in told
     assert "R-1, due" in told
-    assert "4 requests wait; 1 will miss the deadline" in told
+    assert "4 requests wait; missing the deadline: 1" in told
     found, plan = made(settings)
     assert ([one.id for one in plan.requests], found.marked) == (["R-2", "R-3"], True)
     assert called(settings, "plan", "--requests", *now) == ExitCode.DONE
@@ -605,7 +605,7 @@ def test_the_forecast_names_whoever_waits_and_is_in_no_batch(
     assert called(settings, "requests", "forecast", *now) == ExitCode.PARTIAL
     told = capsys.readouterr().out
     assert "waits: the run is done, and left data: `plan --carried-over` plans it" in told
-    assert "2 requests wait; 0 will miss the deadline; without a batch: 2" in told
+    assert "2 requests wait; missing the deadline: 0; without a batch: 2" in told
     assert called(settings, "requests", "forecast", *now, "--format", "json") == ExitCode.PARTIAL
     assert [one["id"] for one in json.loads(capsys.readouterr().out)["unplanned"]] == ["R-1", "R-3"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from pii_tracer.lake.inventory import Inventory, TableState
 from pii_tracer.lineage.dataset_names import VIEW
+from pii_tracer.lineage.graph.canonical_facts import Facts
 from pii_tracer.lineage.graph.edges import Edge, EdgeType, LineageGap, Subtype
-from pii_tracer.lineage.graph.facts import Facts
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, ColumnId, DatasetId, Format
 from pii_tracer.model.gap_kinds import GapKind, LineageGapKind

@@ -6,7 +6,7 @@ import pytest
 
 from planners.copies.derived_keys import derive
 from planners.copies.match_key_resolution import SourceRows, Wanted, resolve
-from planners.copies.possible_results import possible
+from planners.locate.foreign.possible_results import possible
 from planners.locate.sql.spark_functions import is_plain
 from tests.lineage.test_byte_digests import recorded
 from tests.planners.copies.test_keys import CUSTOMER
