@@ -263,7 +263,7 @@ def _stranger(
     if state.format is Format.STREAM_CHECKPOINT:
         return [streaming_state(state, seen)]
     digits: list[CopyDraft | Gap | Examined] = [*same_digits(found, world, state), *unexplained_key(found, state)]
-    if seen is None or seen.found or (seen.unread and carriage is None):
+    if seen is None or seen.found or seen.unread:
         kind = GapKind.UNEXPECTED_COPY if seen and seen.found else GapKind.NOT_SCANNED
         names = ", ".join(sorted(seen.strong)) if seen else ""
         gap = Gap(
@@ -273,7 +273,7 @@ def _stranger(
             seen="" if names or not seen else whole_list(kind, seen.unread),
             reason="the dataset contains the person's values, and no lineage shows where they came from"
             if names
-            else "no lineage leads here, but not every file could be decoded",
+            else f"{carriage.reason if carriage else 'no lineage leads here'}, but not every file could be decoded",
             evidence=f"found: {names}" if names else "; ".join(seen.unread[:3]) if seen else "not scanned",
         )
         return [gap, *(digits if not names else ())]

@@ -18,6 +18,7 @@ from planners.step_drafts import CopyDraft, short_digest, slug, whole_list
 
 _STATEMENTS = "ALTER TABLE … UNSET TBLPROPERTIES, DROP CONSTRAINT, ALTER COLUMN … COMMENT"
 _OF_CATALOG = f"gap-{GapKind.CATALOG_UNREADABLE}-texts-"
+_ASKED = ": ask its owner to remove the value ("
 _SHOWN = 8
 """Tables that a gap about many of them names."""
 
@@ -74,7 +75,7 @@ def _of_catalogs(world: World) -> Iterator[Gap]:
                 kind=GapKind.TABLE_TEXT,
                 reason=reason,
                 seen=whole_list(reason, one.texts),
-                evidence=f"{one.title}: ask its owner to remove the value ({one.remedy}), then plan again",
+                evidence=f"{one.title}{_ASKED}{one.remedy}), then plan again",
             )
     yield from _unread_texts(world)
 
@@ -120,8 +121,11 @@ def catalog_texts(gap: Gap, world: World) -> frozenset[str]:
 
 def is_of_text(gap: Gap, title: str) -> bool:
     """Whether a gap is about what a catalog keeps of one table or namespace. Its id does not tell: names may be long,
-    and begin alike (`planners.unique_ids`)."""
-    return gap.kind == GapKind.TABLE_TEXT and gap.dataset is None and gap.evidence.startswith(f"{title}: ")
+    and begin alike (`planners.unique_ids`). Nor do its first words: names may have any sign in them."""
+    if gap.kind != GapKind.TABLE_TEXT or gap.dataset is not None:
+        return False
+    told, asked, _ = gap.evidence.rpartition(_ASKED)
+    return told == title if asked else gap.evidence.startswith(f"{title}: ")  # earlier versions ask in other words
 
 
 def is_of_catalog(gap: Gap) -> bool:

@@ -11,6 +11,7 @@ import lzma
 import os
 import random
 import struct
+import time
 import uuid
 import zlib
 from collections.abc import Callable
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
+from pii_tracer.scan.decode.text import _as_shown
 from tests.scan.decode.test_compressed_cells import SCHEMA as BYTES
 from tests.scan.support import BOTH, OTHER_PHONE, PHONE, avro, parquet, scan
 from tests.scan.test_altered_forms import FILLER
@@ -145,6 +147,15 @@ def test_marks_of_documents_part_no_value(text: str) -> None:
 def test_what_cannot_be_read_in_a_text_is_named(text: str) -> None:
     for place in ("json", "text", "parquet", "avro"):
         assert scan(*TEXT_PLACES[place](text), BOTH).unread, place
+
+
+@pytest.mark.parametrize("mark", ["<!--", "<?", "<b ", "<text:s ", "<w:tab ", "</t><x"])
+def test_a_long_row_of_marks_without_an_end_takes_no_time(mark: str) -> None:
+    """Each begin was read up to the end of the text: a file of one megabyte stopped a scan for hours."""
+    text = f"<r>+91 98<!-- a\n -->450<? b\n ?> 1<b x>2</b>345</r>{mark * (60_000 // len(mark))}"
+    before = time.process_time()
+    assert "+91 98450 12345" in _as_shown(text)
+    assert time.process_time() - before < 6
 
 
 def test_ordinary_columns_are_not_unverified() -> None:

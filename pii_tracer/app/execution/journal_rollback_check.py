@@ -93,7 +93,6 @@ def _by_the_log(state: Path, plan: ErasurePlan, known: set[str]) -> Iterator[str
     log = log_in(state, plan.estate)
     if log is None:
         return
-    log.check()
     for deed in log.deeds(plan.plan_id):
         if deed.evidence not in known:
             about = f"step {deed.step_id}" if deed.step_id else f"the run, for {deed.copy_id or 'its search'}"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pii_tracer.app.execution.run_folder import RunFolder
 from pii_tracer.model.errors import ProofError
-from pii_tracer.proof.deletions.deletion_log import FILE, log_in
+from pii_tracer.proof.deletions.deletion_log import FILE, check_log
+from pii_tracer.proof.deletions.log_chain import has_rows
 
 HEAD = "deletion_log_head"
 """In a run's result: the log's head when its rows had been added."""
@@ -15,15 +16,12 @@ HEAD = "deletion_log_head"
 
 def log_fault(folder: RunFolder, estate: str) -> str | None:
     """What is wrong with the log of a run's state folder; None where it is whole, or the run has added nothing yet."""
-    head = _head(folder)
+    head, log = _head(folder), folder.state / FILE
     try:
-        log = log_in(folder.state, estate)
-        if log is not None:
-            log.check(head)
+        if head is not None or log.exists() or has_rows(log, estate):
+            check_log(log, estate, head)
     except ProofError as error:
         return f"{error.what} ({error.where})"
-    if log is None and head is not None:
-        return f"the deletion log is missing ({folder.state / FILE})"
     return None
 
 

@@ -30,7 +30,7 @@ from pii_tracer.proof.deletions.entries import (
     entry_of,
 )
 from pii_tracer.proof.deletions.log_appending import Appending
-from pii_tracer.proof.deletions.log_chain import LogChain, kept_head
+from pii_tracer.proof.deletions.log_chain import LogChain, has_rows
 from pii_tracer.proof.deletions.log_pruning import first_to_stay, remove, still_held
 from pii_tracer.proof.deletions.log_reading import Reading
 from pii_tracer.proof.deletions.log_schema import Tables, quoted
@@ -48,7 +48,58 @@ def log_in(state: Path, estate: str) -> DeletionLog | None:
         ProofError: the log is missing or lacks rows at its end.
     """
     path = state / FILE
-    return DeletionLog(path, estate) if path.exists() or kept_head(path, estate) is not None else None
+    return DeletionLog(path, estate) if path.exists() or has_rows(path, estate) else None
+
+
+def check_log(path: Path, estate: str, head: str | None) -> None:
+    """Compare every row of a log with its chain, and write nothing: whoever checks may not be allowed to. head: one
+    that the log had once. Rows that an earlier version wrote have no chain before this version adds others.
+
+    Raises:
+        ProofError: as `DeletionLog.check`, or the log is missing or lacks rows at its end.
+    """
+    if not path.exists():
+        raise _missing(path)
+    with _connected(path, "ro") as connection:
+        connection.execute("BEGIN")
+        tables = Tables(estate)
+        chained = tables.has_links(connection)
+        if not chained and (head or has_rows(path, estate)):
+            raise _other(path)
+        if chained:
+            chain = LogChain(path, estate, tables, connection)
+            chain.check_end()
+            chain.check()
+            if head is not None and not chain.holds(head):
+                raise _other(path)
+
+
+@contextmanager
+def _connected(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    where = f"{path.absolute().as_uri()}?mode={mode}"
+    try:
+        with closing(sqlite3.connect(where, uri=True, isolation_level=None, timeout=120)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+            yield connection
+    except sqlite3.DatabaseError as error:
+        raise ProofError(
+            f"the deletion log cannot be used: {error}",
+            where=str(path),
+            todo="correct the permissions of the file, or restore it from a backup",
+        ) from None
+
+
+def _missing(path: Path) -> ProofError:
+    return ProofError("the deletion log is missing", where=str(path), todo="restore the log from its newest copy")
+
+
+def _other(path: Path) -> ProofError:
+    return ProofError(
+        "the deletion log was changed: it lacks rows that a run wrote",
+        where=str(path),
+        todo="restore the log and its end file from their newest copy",
+    )
 
 
 class DeletionLog:
@@ -59,10 +110,8 @@ class DeletionLog:
         self.path = path
         self._estate = estate
         self._tables = Tables(estate)
-        if not path.exists() and kept_head(path, estate) is not None:
-            raise ProofError(
-                "the deletion log is missing", where=str(path), todo="restore the log from its newest copy"
-            )
+        if not path.exists() and has_rows(path, estate):
+            raise _missing(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._writing() as connection:
             made = not self._tables.has_links(connection)
@@ -74,23 +123,9 @@ class DeletionLog:
                 self._shrink()
 
     @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self.path, isolation_level=None, timeout=120)) as connection:
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute("PRAGMA secure_delete = ON")
-                yield connection
-        except sqlite3.DatabaseError as error:
-            raise ProofError(
-                f"the deletion log cannot be used: {error}",
-                where=str(self.path),
-                todo="correct the permissions of the file, or restore it from a backup",
-            ) from None
-
-    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it or nothing."""
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -102,11 +137,11 @@ class DeletionLog:
 
     def _shrink(self) -> None:
         """Give back what the file no longer needs."""
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             connection.execute("VACUUM")
 
     def _has_unused(self) -> bool:
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             (pages,) = connection.execute("PRAGMA freelist_count").fetchone()
         return bool(pages)
 
@@ -123,7 +158,7 @@ class DeletionLog:
     @property
     def head(self) -> str:
         """Stands for all rows."""
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             return self._chain(connection).head
 
     def check(self, head: str | None = None) -> None:
@@ -136,11 +171,7 @@ class DeletionLog:
             chain = self._chain(connection)
             chain.check()
             if head is not None and not chain.holds(head):
-                raise ProofError(
-                    "the deletion log was changed: it lacks rows that a run wrote",
-                    where=str(self.path),
-                    todo="restore the log and its end file from their newest copy",
-                )
+                raise _other(self.path)
 
     # -- adding --------------------------------------------------------------------------------------------------
 
@@ -149,12 +180,14 @@ class DeletionLog:
         copy and step is not added; nor are rows from before the last pruning, which a run that is looked at again would
         bring back.
 
+        The rows before are not read, so that a long log does not make each run slow: no link of theirs is changed.
+
         Raises:
-            ProofError: a row was changed or removed since it was added. Nothing is added then.
+            ProofError: rows at the end were removed or added by others. Nothing is added then.
         """
         with self._writing() as connection:
             chain = self._chain(connection)
-            chain.check()
+            chain.check_end()
             appending = Appending(connection, self._tables)
             before = appending.last
             for group in groups:
@@ -166,7 +199,7 @@ class DeletionLog:
         """How many rows there are, without reading them."""
         sizes = f"SELECT list, count(*) AS size FROM {self._tables.lists} GROUP BY list"  # noqa: S608 (quoted names)
         query = f"SELECT coalesce(sum(size), 0) FROM {self._tables.answers} JOIN ({sizes}) USING (list)"  # noqa: S608
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             (number,) = connection.execute(query).fetchone()
         return int(number)
 
@@ -208,7 +241,7 @@ class DeletionLog:
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
         """Everything that is read here is of one moment."""
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             connection.execute("BEGIN")
             yield connection
 
@@ -227,7 +260,7 @@ class DeletionLog:
         """What was done for somebody by a plan, each deed once."""
         names = ", ".join(map(quoted, OF_DEED))
         query = f"SELECT {names} FROM {self._tables.deeds} WHERE plan_id = ? ORDER BY deed"  # noqa: S608 (quoted names)
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             return tuple(map(deed_of, connection.execute(query, (plan,))))
 
     def has_one_person(self, plan: str) -> bool:
@@ -246,7 +279,7 @@ class DeletionLog:
     def erased_somebody(self) -> bool:
         """Whether it says of anybody that they were erased from anywhere."""
         query = f"SELECT EXISTS (SELECT 1 FROM {self._tables.deeds} WHERE state = ?)"  # noqa: S608 (a quoted name)
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             (found,) = connection.execute(query, (EntryState.ERASED,)).fetchone()
         return bool(found)
 
@@ -261,7 +294,7 @@ class DeletionLog:
             f"SELECT p.subject, o.run_at, max(a.seq + o.place) FROM {t.answers} AS a "  # noqa: S608 (quoted names)
             f"JOIN {t.persons} AS p ON p.person = a.person JOIN ({of_lists}) AS o ON o.list = a.list GROUP BY p.subject"
         )
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             rows = connection.execute(query, (dataset, EntryState.ERASED))
             return {subject: parse_time(at) for subject, at, _ in rows}
 
@@ -277,20 +310,20 @@ class DeletionLog:
             f"JOIN {t.persons} AS p ON p.person = a.person JOIN ({of_lists}) AS o ON o.list = a.list "
             "GROUP BY p.request_id, o.plan_id"
         )
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             rows = connection.execute(query, (iso(until),)).fetchall()
         return ((request, plan, parse_time(at)) for request, plan, at in rows)
 
     def still_held(self) -> frozenset[str]:
         """Requests of persons of whom a run left something that a hold kept, and that no later plan erased."""
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             return frozenset(still_held(connection, self._tables))
 
     @property
     def prunings(self) -> tuple[Pruning, ...]:
         """What the log's retention has removed, the oldest first."""
         query = f"SELECT at, before, last_seq, rows, digest FROM {self._tables.prunings} ORDER BY last_seq"  # noqa: S608
-        with self._connected() as connection:
+        with _connected(self.path, "rwc") as connection:
             rows = connection.execute(query).fetchall()
         return tuple(
             Pruning(at=parse_time(at), before=parse_time(before), last_seq=last, rows=number, digest=digest)

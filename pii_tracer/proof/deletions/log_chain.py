@@ -3,7 +3,8 @@
 Whenever rows are added, a link is added with them: it names their numbers, has a digest over them, and continues the
 digest of the link before it. A pruning adds a link, too: it names the rows that are left of those that it cut. Links
 are never removed. The last link's digest, the head, stands for the whole log. It is kept beside the log (`.end`) and in
-the result of each run, so that a tail that was cut off is noticed as well.
+the result of each run, so that a tail that was cut off is noticed as well. An end is kept
+before the first link is there, too: an end file that is missing was removed.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ def end_file(log: Path) -> Path:
     return log.with_name(log.name + ".end")
 
 
-def kept_head(log: Path, estate: str) -> str | None:
-    """The head that was kept beside a log; None where the estate has none.
+def has_rows(log: Path, estate: str) -> bool:
+    """Whether the end that is kept beside a log says that the estate has rows in it.
 
     Raises:
         ProofError: the file is there and cannot be read.
     """
-    return _heads(log).get(_name(estate))
+    return _heads(log).get(_name(estate), GENESIS) != GENESIS
 
 
 def _heads(log: Path) -> dict[str, str]:
@@ -76,7 +77,7 @@ def _heads(log: Path) -> dict[str, str]:
 
 
 def _name(estate: str) -> str:
-    return estate.casefold()  # as SQLite compares the names of tables
+    return "".join(sign.lower() if sign.isascii() else sign for sign in estate)  # as SQLite compares names of tables
 
 
 @dataclass
@@ -92,24 +93,46 @@ class LogChain:
         """To be called when the log is opened. made: its table of links was not there before.
 
         Raises:
-            ProofError: the chain was removed, or it ends before the head that was kept.
+            ProofError: as `check_end`.
         """
-        kept = kept_head(self.log, self.estate)
-        if kept is None and made:  # the log of an earlier version, if it has rows
+        self._check_kept()
+        kept = _heads(self.log).get(_name(self.estate))
+        if kept is None:
+            self._keep(GENESIS)
+        if made and kept in (None, GENESIS):  # the log of an earlier version, if it has rows
             if self._prunings():
                 self.add_pruning()
             else:
                 self.add(0)
-        head = self.head
-        if kept is None and head != GENESIS and not made:
+        self.check_end()
+
+    def check_end(self) -> None:
+        """What is known without reading the rows.
+
+        Raises:
+            ProofError: the chain was removed, it ends before the head that was kept, or the rows end elsewhere.
+        """
+        self._check_kept()
+        query = f"SELECT coalesce(max(last), 0) FROM {self.tables.links}"  # noqa: S608 (a quoted name)
+        (last,) = self.connection.execute(query).fetchone()
+        pruned = max((until for until, _ in self._prunings()), default=0)
+        if max(pruned, self._last_number()) != last:
+            raise self._broken("its last row is not the last one that its chain names")
+
+    def _check_kept(self) -> None:
+        kept = _heads(self.log).get(_name(self.estate))
+        if kept is None and self.head != GENESIS:
             raise self._broken("the file that says where the log ends is missing, or it does not name this estate")
         if kept is not None and not self.holds(kept):
             raise self._broken("rows at its end are missing")
 
     def keep(self) -> None:
         """Keep the head beside the log, in a transaction in which nobody else can write. Raises `ProofError`."""
-        heads, head = _heads(self.log), self.head
-        if head == heads.get(_name(self.estate), GENESIS):
+        self._keep(self.head)
+
+    def _keep(self, head: str) -> None:
+        heads = _heads(self.log)
+        if head == heads.get(_name(self.estate)):
             return
         text = json.dumps({**heads, _name(self.estate): head}, sort_keys=True) + "\n"
         try:

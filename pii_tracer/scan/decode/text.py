@@ -170,13 +170,18 @@ def _plain(text: str, collector: Collector) -> None:
 
 
 _RUNS = re.compile(
-    r"</(?:\w+:)?t>(?:<(?!/?(?:\w+:)?(?:p|si|is|c|br|tab)\b)[^>]*>)*?<(?:\w+:)?t(?:\s[^>]*)?>"
-    r"|</?(?:text:span|text:a|b|i|u|s|em|strong|span|font|a|mark|small|sub|sup|wbr)(?:\s[^>]*)?/?>|<!--.*?-->|<\?.*?\?>",
-    re.DOTALL,
+    r"</(?:\w+:)?t>(?:<(?!/?(?:\w+:)?(?:p|si|is|c|br|tab)\b)[^>]*>){0,999}?<(?:\w+:)?t(?:\s[^>]*)?>"
+    r"|</?(?:text:span|text:a|b|i|u|s|em|strong|span|font|a|mark|small|sub|sup|wbr)(?:\s[^>]*)?/?>"
 )
 """Marks inside a word or a sentence: runs of letters in documents of Office, and what HTML sets in other letters."""
+_NO_TEXT = (
+    (re.compile(r"<!--.*?-->", re.DOTALL), "-->"),
+    (re.compile(r"<\?.*?\?>", re.DOTALL), "?>"),
+    (_RUNS, ">"),
+)
+"""What parts no text, with its end. Behind the last end each begin would be read up to the end of the text."""
 _SIGNS = re.compile(
-    r"<text:(?:s|tab|line-break)(?:\s[^>]*)?/>|<(\w+):(?:tab|br|cr|(noBreakHyphen))(?:\s[^>]*)?/>"
+    r"<text:(?:s|tab|line-break)(?:\s[^<>]*)?/>|<(\w+):(?:tab|br|cr|(noBreakHyphen))(?:\s[^<>]*)?/>"
     r"|_x(?!d[89a-f]|00[01])([0-9a-f]{4})_",
     re.IGNORECASE,
 )
@@ -186,7 +191,11 @@ ISO/IEC 29500, 22.9.2.19, `ST_Xstring`)."""
 
 def _as_shown(markup: str) -> str:
     """Markup without what parts no text."""
-    return _RUNS.sub("", _SIGNS.sub(_sign, markup))
+    shown = _SIGNS.sub(_sign, markup)
+    for marks, end in _NO_TEXT:
+        before, last, behind = shown.rpartition(end)
+        shown = marks.sub("", before + last) + behind
+    return shown
 
 
 def _sign(found: re.Match[str]) -> str:

@@ -232,3 +232,14 @@ def test_each_of_two_waived_texts_stays_where_their_names_begin_alike(tmp_path: 
     namespace(base).update_namespace_properties(f"{'n' * 90}b", updates={"owner": f"of {MAIL}"})
     [verdict] = since(base)
     assert verdict.root.endswith("nb")
+
+
+def test_a_waived_text_covers_no_table_whose_name_is_the_begin_of_the_others(tmp_path: Path) -> None:
+    base = estate(tmp_path)
+    (base / "lake" / "tickets").rmdir()
+    iceberg(base, lambda made: None)
+    for name in ("n", "n: m"):
+        namespace(base).create_namespace(name, {"steward": MAIL})
+    waived = [gap for gap in planned(base)["gaps"] if "n: m: ask" in gap["evidence"]]
+    planned(base, "--waivers", str(write_waivers(base / "w.yaml", waived)))
+    assert [verdict.root for verdict in since(base)] == ["catalog ice.n"]
