@@ -81,8 +81,9 @@ def others_rows(
 ) -> dict[str, tuple[OthersRows, ...]]:
     """By location of a table in which persons' rows are found by a match: values of theirs in other rows.
 
-    states: the tables, and the bare folders in stores that are erased as tables are. patterns_at: what is looked for in the table at a location. digits: by location, short numbers that look like the
-    key; others say nothing. owners: asked whose values stand in the rows that are found; nobody asks where None.
+    states: the tables, and the bare folders in stores that are erased as tables are. patterns_at: what is looked for in
+    the table at a location. digits: by location, short numbers that look like the key; others say nothing. owners:
+    asked whose values stand in the rows that are found; nobody asks where None.
 
     A table that cannot be read is a gap; one that only Spark reads, or whose keys it alone compares, is said.
     """
