@@ -85,10 +85,10 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
     for gap in inventory.gaps:
         console.print(Text.assemble(("gap ", "bold yellow"), visible(f"{gap.kind}: {gap.reason} ({gap.evidence})")))
         planned = gap.kind in _OF_PLACES and gap.evidence in open_
-        told = _SEARCHED_BY_PLANS if planned else f"to close it: {REMEDIES[gap.kind]}" if gap.kind in REMEDIES else ""
-        if told and told not in said:
-            console.print(Text(f"    {told}"))
-        said.add(told)
+        advice = _SEARCHED_BY_PLANS if planned else f"to close it: {REMEDIES[gap.kind]}" if gap.kind in REMEDIES else ""
+        if advice and advice not in said:
+            console.print(Text(f"    {advice}"))
+        said.add(advice)
     if not inventory.gaps:
         console.print("no gaps")
 

@@ -23,7 +23,7 @@ def verdict(found: Readiness) -> str:
         return f"no: {many(len(blocking), 'finding')} would keep a plan incomplete or late ({owners})"
     if unknown:
         return (
-            f"unknown: only the search of a plan tells whether {many(len(unknown), 'place')} would keep a plan "
+            f"unknown: only the search of a plan shows whether {many(len(unknown), 'place')} would keep a plan "
             f"incomplete ({owners}); no other finding would"
         )
     return "yes: a plan made now would be complete and in time, as far as a reading can see"

@@ -26,7 +26,7 @@ def test_what_only_a_search_tells_is_unknown(hdfs: Hdfs, tmp_path: Path, capsys:
     shop.write(holds=[], catalogs=catalogs, readiness=LAWS)
     assert shop.cli("readiness") == ExitCode.INCOMPLETE
     told = capsys.readouterr().out
-    assert told.startswith("unknown: only the search of a plan tells whether 2 places would keep a plan incomplete")
+    assert told.startswith("unknown: only the search of a plan shows whether 2 places would keep a plan incomplete")
     assert told.count("the place was not searched") == 2, "once for each place"
     assert "next: make a plan for a person" in told
     shop.cli("readiness", "--format", "json")

@@ -115,9 +115,9 @@ def standing_gaps(
 def _unsearched(inventory: Inventory) -> frozenset[str]:
     """Places in stores of which only the search of a plan tells whether a step erases the persons there. No step writes
     what is encrypted or erasure-coded, or a table that has a reason against it."""
-    in_hdfs = (p for p in inventory.hdfs if not (p.untreated or p.encrypted or p.striped))
-    objects = (p for p in inventory.object_places if not p.untreated)
-    return frozenset(str(place.location) for place in chain(in_hdfs, objects))
+    in_hdfs = (str(p.location) for p in inventory.hdfs if not (p.untreated or p.encrypted or p.striped))
+    objects = (str(p.location) for p in inventory.object_places if not p.untreated)
+    return frozenset(chain(in_hdfs, objects))
 
 
 def _aliases(graph: LineageGraph, dataset: DatasetId | None) -> tuple[str, ...]:
