@@ -276,7 +276,8 @@ def _subjects(subjects: Sequence[SubjectLike]) -> Iterator[str]:
     for table in first.further:
         line = f"- {_word({'table': table.table, 'key': table.key})}"
         if table.by_lineage:
-            yield f"      # {line}   # {_part(table)}: lineage has to lead there, as its keys cannot be named here"
+            told = "Load the lineage of its job: a plan finds its rows by lineage alone"
+            yield f"      # {line}   # {_part(table)}. {told}"
         elif table.shared is None or table.shared > 0:
             yield f"      {line}   # {_part(table)}"
         else:

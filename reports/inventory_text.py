@@ -10,10 +10,17 @@ from rich.text import Text
 
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.stores.hdfs.places import HdfsKind
+from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.gap_remedies import REMEDIES
 from reports.escape import visible
 
 _ANY_WIDTH = 100_000
+_OF_PLACES = frozenset({*HDFS_PLACES, GapKind.OBJECT_PLACE})
+_SEARCHED_BY_PLANS = (
+    "nothing to do now: a plan searches the files, and has a step if it can erase the person there. Otherwise the "
+    "plan's gap says why"
+)
 
 
 def print_inventory(inventory: Inventory, console: Console | None = None) -> None:
@@ -45,12 +52,14 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
     for there in inventory.hdfs:
         size, count = f"{sum(file.size for file in there.files):,}", f"{len(there.files):,}"
         kind = there.format.value if there.format else there.kind.value
-        table.add_row(_text(str(there.location)), kind, "", count, size, _text("in HDFS"))
+        name, kept = _named(there.sql_name, str(there.location), "in HDFS")
+        table.add_row(_text(name), kind, "", count, size, _text(kept))
     for stored in inventory.object_places:
         size, count = f"{sum(version.size for version in stored.versions):,}", f"{len(stored.versions):,}"
         states = Counter(version.state.value.replace("_", "-") for version in stored.versions)
         kept = ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
-        table.add_row(_text(str(stored.location)), "objects", "", count, size, _text(kept))
+        name, kept = _named(stored.sql_name, str(stored.location), kept)
+        table.add_row(_text(name), "objects", "", count, size, _text(kept))
     for vault in inventory.vaults:
         size = f"{sum(a.size for a in vault.archives):,}"
         as_of = f"as of {vault.taken:%Y-%m-%d %H:%M} UTC"
@@ -72,14 +81,32 @@ def print_inventory(inventory: Inventory, console: Console | None = None) -> Non
         count = f"{len(repository.objects):,}"
         table.add_row(_text(repository.location), "lakeFS", "", count, size, _text(f"{refs}; {rules}"))
     console.print(table)
-    said: set[str] = set()
+    said, open_ = set[str](), _decided_by_plans(inventory)
     for gap in inventory.gaps:
         console.print(Text.assemble(("gap ", "bold yellow"), visible(f"{gap.kind}: {gap.reason} ({gap.evidence})")))
-        if gap.kind not in said and (remedy := REMEDIES.get(gap.kind)):
-            console.print(Text(f"    to close it: {remedy}"))
-        said.add(gap.kind)
+        planned = gap.kind in _OF_PLACES and gap.evidence in open_
+        advice = _SEARCHED_BY_PLANS if planned else f"to close it: {REMEDIES[gap.kind]}" if gap.kind in REMEDIES else ""
+        if advice and advice not in said:
+            console.print(Text(f"    {advice}"))
+        said.add(advice)
     if not inventory.gaps:
         console.print("no gaps")
+
+
+def _named(name: str | None, location: str, kept: str) -> tuple[str, str]:
+    """What a place is called, and what is told of it: with a name also where it is."""
+    return (name, "; ".join(filter(None, (f"in {location}", kept)))) if name else (location, kept)
+
+
+def _decided_by_plans(inventory: Inventory) -> frozenset[str]:
+    """Places in stores for which a plan has steps, unless its search finds something against them: not those of which
+    the owner has to agree first, nor those that no step writes."""
+    found = {str(place.location) for place in inventory.object_places if not place.untreated}
+    for there in inventory.hdfs:
+        asks = there.kind in (HdfsKind.SNAPSHOT, HdfsKind.TEMPORARY) and not there.agreed
+        if not (asks or there.untreated or there.opaque or there.encrypted or there.striped):
+            found.add(str(there.location))
+    return frozenset(found)
 
 
 def _console() -> Console:

@@ -11,9 +11,11 @@ from pii_tracer.common.str_enum import StrEnum
 
 
 class Level(StrEnum):
-    """blocking: a plan made now would be incomplete, or late. warning: look into it. note: worth knowing."""
+    """blocking: a plan made now would be incomplete, or late. unknown: only the search of a plan tells whether it would
+    be. warning: look into it. note: worth knowing."""
 
     BLOCKING = "blocking"
+    UNKNOWN = "unknown"
     WARNING = "warning"
     NOTE = "note"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from pii_tracer.common.str_enum import StrEnum
 from pii_tracer.config.laws import Law
 from pii_tracer.model.errors import ExitCode
 from pii_tracer.readiness.canaries import CanarySearch, canary_findings
@@ -23,6 +24,14 @@ NO_COST = (
     "prices apply to files that hold a person, and a reading plans for nobody: `pii-tracer estimate` gives bounds from"
     " listings alone, and a plan its own cost"
 )
+
+
+class Answer(StrEnum):
+    """unknown: nothing is known against a plan, and places were not asked."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -84,13 +93,20 @@ class Readiness:
     cost: Cost | None = None
 
     @property
-    def ready(self) -> bool:
+    def answer(self) -> Answer:
         """Whether a plan made now would be complete and in time, as far as this reading can see."""
-        return not self.of_level(Level.BLOCKING)
+        if self.of_level(Level.BLOCKING):
+            return Answer.NO
+        return Answer.UNKNOWN if self.of_level(Level.UNKNOWN) else Answer.YES
+
+    @property
+    def ready(self) -> bool:
+        """Whether the answer is yes."""
+        return self.answer is Answer.YES
 
     @property
     def exit_code(self) -> ExitCode:
-        """3 where a plan would be incomplete or late, 0 otherwise."""
+        """0 where the answer is yes, 3 otherwise."""
         return ExitCode.DONE if self.ready else ExitCode.INCOMPLETE
 
     def of_level(self, level: Level) -> tuple[Finding, ...]:
@@ -129,6 +145,7 @@ class Readiness:
             "at": self.at.isoformat(),
             "since": self.since.isoformat() if self.since else None,
             "ready": self.ready,
+            "answer": self.answer.value,
             "score": self.score.points,
             "parts": {p.name: {"good": p.good, "of": p.all, "points": round(p.points, 1)} for p in self.score.parts},
             "coverage": {

@@ -53,7 +53,7 @@ def score(
     full = sum(table.coverage is Coverage.FULL for table in counted)
     half = sum(table.coverage is Coverage.PARTIAL for table in counted)
     # a table that is not counted as one (a file, a bucket) is a place of its own in both numbers
-    blocked = {f.where for f in findings if f.level is Level.BLOCKING}
+    blocked = {f.where for f in findings if f.level in (Level.BLOCKING, Level.UNKNOWN)}
     places = {table.name for table in tables} | blocked
     arrived = sum(c.count(Arrival.ARRIVED, Arrival.ABSENT) for c in canaries if c.in_source)
     asked = sum(c.count(*Arrival) for c in canaries) + sum(not c.in_source for c in canaries)

@@ -133,6 +133,26 @@ def guess_subjects(tables: Sequence[SampledTable], lineage: TableLineage | None 
     return [_with_further(first, tables, lineage), *others]
 
 
+def better_folder(
+    tables: Sequence[SampledTable], guessed: Sequence[SubjectGuess], lineage: TableLineage | None = None
+) -> SubjectGuess | None:
+    """A folder that looks more like the table of the persons than the guessed source does, and cannot be one: the guess
+    is then of somebody or something else. None where the folder has the source's key, or jobs make it of the source.
+    """
+    folders = [(score, table.name, guess) for table in tables if table.by_lineage for score, guess in _of(table)]
+    if not folders:
+        return None
+    score, _, folder = max(folders, key=lambda one: one[:2])
+    if guessed:
+        first = guessed[0]
+        source = next(table for table in tables if table.name == first.source)
+        further = {table.table for table in first.further if table.shared}
+        made = lineage.made_of(folder.source) if lineage else frozenset[str]()
+        if folder.source in further or first.source in made or score <= max(mine for mine, _ in _of(source)):
+            return None
+    return folder
+
+
 def _origin(ranked: Sequence[SubjectGuess], tables: Mapping[str, SampledTable], lineage: TableLineage) -> SubjectGuess:
     """From the most likely table to the one that jobs made it of, and so on, as far as its persons are there."""
     first, seen = ranked[0], set[str]()

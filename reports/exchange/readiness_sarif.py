@@ -9,7 +9,7 @@ from pii_tracer.readiness.readiness_reading import Readiness
 from reports.escape import visible
 from reports.exchange.sarif import file_uri, log_of_run, message_text, rule_of
 
-_LEVELS = {Level.BLOCKING: "error", Level.WARNING: "warning", Level.NOTE: "note"}
+_LEVELS = {Level.BLOCKING: "error", Level.UNKNOWN: "warning", Level.WARNING: "warning", Level.NOTE: "note"}
 _INDEXES = {kind: number for number, kind in enumerate(FindingKind)}
 
 
@@ -19,7 +19,7 @@ def render_readiness_sarif(found: Readiness, estate_file: str) -> str:
         f"pii-tracer-readiness/{visible(found.estate)}/",
         [rule_of(kind.value, SUMMARIES[kind], "warning") for kind in FindingKind],
         [_result(finding, estate_file) for finding in found.findings],
-        {"score": found.score.points, "ready": found.ready, "reading": found.number},
+        {"score": found.score.points, "ready": found.ready, "answer": found.answer.value, "reading": found.number},
         {"location": {"uri": file_uri(estate_file)}, "roles": ["analysisTarget"]},
     )
 

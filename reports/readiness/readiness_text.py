@@ -17,11 +17,16 @@ MOST = 50
 
 def verdict(found: Readiness) -> str:
     """The answer in one line."""
-    blocking = found.of_level(Level.BLOCKING)
-    if not blocking:
-        return "yes: a plan made now would be complete and in time, as far as a reading can see"
-    owners = sorted({finding.owner for finding in blocking})
-    return f"no: {many(len(blocking), 'finding')} would keep a plan incomplete or late ({', '.join(owners[:5])})"
+    blocking, unknown = found.of_level(Level.BLOCKING), found.of_level(Level.UNKNOWN)
+    owners = ", ".join(sorted({finding.owner for finding in blocking or unknown})[:5])
+    if blocking:
+        return f"no: {many(len(blocking), 'finding')} would keep a plan incomplete or late ({owners})"
+    if unknown:
+        return (
+            f"unknown: only the search of a plan shows whether {many(len(unknown), 'place')} would keep a plan "
+            f"incomplete ({owners}); no other finding would"
+        )
+    return "yes: a plan made now would be complete and in time, as far as a reading can see"
 
 
 def render_readiness_text(found: Readiness) -> str:

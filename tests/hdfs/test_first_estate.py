@@ -52,7 +52,7 @@ def test_tables_and_folders_are_found_and_snapshots_wait_for_a_word(
         "uid",
         ["crm.trips"],
     )
-    assert "# - {table: exports.bills, key: uid}   # 100% of its keys are in the source: lineage has to lead" in text
+    assert "# - {table: exports.bills, key: uid}   # 100% of its keys are in the source. Load the" in text
     for path in ("exports/.snapshot/s1", "exports/bills/_temporary"):
         assert f"#   - {{path: {shop.root}/{path}, owner: NAME, reason: WHY}}" in text
     said = capsys.readouterr()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from contextlib import redirect_stdout
 
+import pytest
 from rich.console import Console
 
 from pii_tracer.lake.inventory import (
@@ -15,9 +16,11 @@ from pii_tracer.lake.inventory import (
     RemotePlace,
     TableState,
 )
+from pii_tracer.lake.stores.hdfs.discovery import gap_of
+from pii_tracer.lake.stores.hdfs.places import HdfsKind, HdfsPlace
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.gap_kinds import GapKind
-from pii_tracer.model.locations import S3Location
+from pii_tracer.model.locations import S3Location, hdfs_location
 from reports.inventory_text import print_inventory
 
 
@@ -66,3 +69,21 @@ def test_a_place_in_s3_is_one_line_with_its_whole_name() -> None:
         "s3://b/lake objects 1 5 in S3, of a root",
         "no gaps",
     ]
+
+
+def test_a_place_in_hdfs_is_called_by_its_name_and_left_to_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only of a place that no step writes is its owner told to erase the person with another tool."""
+    at = [hdfs_location(f"hdfs://nn:9000/lake/{name}") for name in ("a", "b", "c")]
+    places = (
+        HdfsPlace(location=at[0], kind=HdfsKind.FOLDER, table="core.customers"),
+        HdfsPlace(location=at[1], kind=HdfsKind.FOLDER, encrypted=True),
+        HdfsPlace(location=at[2], kind=HdfsKind.SNAPSHOT),
+    )
+    print_inventory(Inventory(tables=(), hdfs=places, gaps=tuple(map(gap_of, places))))
+    lines = capsys.readouterr().out.splitlines()
+    [row] = [line for line in lines if "core.customers" in line]
+    assert "in hdfs://nn:9000/lake/a; in HDFS" in row
+    told = [line.strip() for line in lines if line.startswith("    ")]
+    assert [line.partition(":")[0] for line in told] == ["nothing to do now", "to close it", "to close it"]
+    assert "own engine" in told[1]
+    assert "deletable" in told[2]

@@ -38,7 +38,7 @@ from planners.draft.column_guesses import may_tell_of_person
 from planners.draft.draft_roots import development_roots
 from planners.draft.lineage_hints import writers_of
 from planners.draft.names_that_are_values import without_telling_names
-from planners.draft.subject_guesses import SubjectGuess, guess_subjects
+from planners.draft.subject_guesses import SubjectGuess, better_folder, guess_subjects
 from planners.draft.table_names import names_of
 
 _AGREED = frozenset({HdfsKind.SNAPSHOT, HdfsKind.TEMPORARY})
@@ -128,7 +128,11 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
             f"{counted(telling, 'column')} or fields of files whose names look like values of persons: the draft names"
             " none of them. Say in `tables` which tables have the persons; `pii-tracer inventory` shows the tables"
         )
-    subjects = guess_subjects(sampled, lineage.of_tables(found, declared, paths, base))
+    flows = lineage.of_tables(found, declared, paths, base)
+    subjects = guess_subjects(sampled, flows)
+    if folder := better_folder(sampled, subjects, flows):
+        subjects = []
+        notes.append(_no_source(folder))
     archives, further = guessed_archives(estate, found, declared, subjects[0].source if subjects else None)
     notes += further
     keyed = {table.table for table in subjects[0].further} | {subjects[0].source} if subjects else set[str]()
@@ -155,6 +159,15 @@ def draft_estate(name: str, places: Places, base: Path, say: Say) -> Draft:
         archives=tuple(archives.values()),
         writers=writers,
         notes=tuple(notes),
+    )
+
+
+def _no_source(folder: SubjectGuess) -> str:
+    columns = ", ".join((folder.key, *folder.identifiers))
+    return (
+        f"{folder.source} looks like the table of the persons ({columns}), but a folder of files in HDFS or an object "
+        "store cannot be the source of a draft. So the draft guesses no source: under `subjects`, name a table that "
+        "has these persons"
     )
 
 

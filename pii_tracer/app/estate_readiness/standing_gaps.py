@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from pii_tracer.app.estate_readiness.canary_search import Followed
 from pii_tracer.app.estate_readiness.estate_facts import Named
@@ -13,7 +14,7 @@ from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.inventory import Inventory
 from pii_tracer.lineage.graph.lineage_graph import LineageGraph
 from pii_tracer.model.datasets import Carries, DatasetId
-from pii_tracer.model.gap_kinds import GapKind
+from pii_tracer.model.gap_kinds import HDFS_PLACES, GapKind
 from pii_tracer.model.plan import Gap
 from pii_tracer.readiness.findings import Finding, FindingKind, Level
 from planners.copies.match_key_resolution import Keys
@@ -25,6 +26,8 @@ SEARCH_SETTLES = frozenset(
     {GapKind.UNKNOWN_FILE, GapKind.FOLDER_AROUND_TABLES, GapKind.MIXED_COLUMNS, GapKind.STAGED_SNAPSHOT}
 )
 """Kinds that are no gap of a plan whose search finds that the person is not there."""
+
+_OF_PLACES = frozenset({*HDFS_PLACES, GapKind.OBJECT_PLACE})
 
 _TOLD_ABOVE = frozenset({*SEARCH_SETTLES, GapKind.NOT_FOUND})
 """Kinds that are told from the inventory and lineage; the plan for anybody has them, too."""
@@ -43,6 +46,9 @@ def standing_gaps(
     world = World(graph=graph, inventory=inventory, evidence={}, is_dev=paths.is_dev)
     tables = {state.dataset: state for state in inventory.tables}
     found: dict[str, Finding] = {}
+    plans, unread = tuple(plans), _unsearched(inventory)
+    asked = {state.location for state in inventory.tables}  # by the plan for anybody
+    told_of = {gap.evidence for made in plans for gap in made.gaps if gap.kind in _OF_PLACES}
 
     def title(dataset: DatasetId | None, evidence: str) -> str:
         if dataset is None:
@@ -58,6 +64,9 @@ def standing_gaps(
         return named.rules.owner_of(dataset.name if dataset else evidence, *_aliases(graph, dataset))
 
     def of(gap: Gap, level: Level) -> Finding:
+        todo = "see docs/gaps.md for what closes it"
+        if level is Level.UNKNOWN:
+            todo = "make a plan for a person: its search reads the files there"
         # of many tables of a catalog: a list as it is now would make a new finding of each new table
         told = gap.evidence.partition(".")[0] if is_of_catalog(gap) else gap.evidence
         where = title(gap.dataset, told)
@@ -67,7 +76,7 @@ def standing_gaps(
             where,
             owner(gap.dataset, told),
             gap.reason,
-            "see docs/gaps.md for what closes it",
+            todo,
             detail=gap.id,
             gap=gap.kind.value,
         )
@@ -76,9 +85,13 @@ def standing_gaps(
         for made in plans:  # first: what stands against a plan is no warning, whatever else tells it
             for gap in made.gaps:
                 if gap.kind not in _TOLD_ABOVE:
-                    yield of(gap, Level.BLOCKING)
+                    unknown = gap.kind in _OF_PLACES and gap.evidence in unread - asked
+                    yield of(gap, Level.UNKNOWN if unknown else Level.BLOCKING)
         for gap in inventory_gaps(world):
-            yield of(gap, Level.WARNING if gap.kind in SEARCH_SETTLES else Level.BLOCKING)
+            if gap.kind not in _OF_PLACES:
+                yield of(gap, Level.WARNING if gap.kind in SEARCH_SETTLES else Level.BLOCKING)
+            elif gap.evidence not in told_of:
+                yield of(gap, Level.UNKNOWN if gap.evidence in unread else Level.BLOCKING)
         for one in followed:
             mine = Survey(one.subject, one.source, one.carriages, Keys(one.subject, {}, {}), {})
             yield from (of(gap, Level.BLOCKING) for gap in missing(mine, world))
@@ -97,6 +110,14 @@ def standing_gaps(
         clean = replace(finding, **plain)  # type: ignore[arg-type]
         found.setdefault(clean.id, clean)
     return tuple(found.values())
+
+
+def _unsearched(inventory: Inventory) -> frozenset[str]:
+    """Places in stores of which only the search of a plan tells whether a step erases the persons there. No step writes
+    what is encrypted or erasure-coded, or a table that has a reason against it."""
+    in_hdfs = (str(p.location) for p in inventory.hdfs if not (p.untreated or p.encrypted or p.striped))
+    objects = (str(p.location) for p in inventory.object_places if not p.untreated)
+    return frozenset(chain(in_hdfs, objects))
 
 
 def _aliases(graph: LineageGraph, dataset: DatasetId | None) -> tuple[str, ...]:

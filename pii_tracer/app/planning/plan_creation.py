@@ -291,13 +291,15 @@ def make_plan(
     evidence = count_persons(evidence, surveys, inventory, paths, readings, say)
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
     seen_there = {place: seen.state for found in (hdfs, stored) for place, seen in found.items()}
-    digits |= unread_digits(folders, surveys, graph, filter(None, map(seen_there.__getitem__, folders)))
+    bare = tuple(filter(None, map(seen_there.__getitem__, folders)))
     topics = read_topics(estate, base, inventory, surveys, numbers, say)
     sealed = key.seal(key_sets)
     keys = key_facts(estate, surveys, inventory, paths, say)
     of_each = ValuesByPerson(key_sets, patterns.file_keys)
     owners, patterns_at = of_each if by_person else None, partial(numbers.at, patterns)
-    others = others_rows(evidence, surveys, inventory, paths, patterns_at, readings, say, digits, owners)
+    states = (*inventory.tables, *bare)
+    others = others_rows(evidence | folders, surveys, states, paths, patterns_at, readings, say, digits, owners)
+    digits |= unread_digits(folders, surveys, graph, bare)
     described = telling_descriptions(evidence, inventory, paths, patterns, readings, say)
     # what planning could not read stands beside what discovery could not
     known = inventory.model_copy(update={"gaps": in_order({*inventory.gaps, *readings.gaps})})

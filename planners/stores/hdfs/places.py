@@ -105,7 +105,7 @@ def hdfs_gaps(
 def hdfs_gap(gap: InventoryGap, seen: HdfsEvidence | None) -> Gap:
     """The gap of a place, with what was seen there."""
     if seen is None:
-        return place_gap(gap, None, "unseen", ["the place was not searched"])
+        return place_gap(gap, None, "unseen", ())
     left = seen.unread or seen.beyond
     state = "person" if seen.holders else "unread" if left else "digits" if seen.in_digits else "clean"
     return place_gap(gap, seen, state, _told(seen))

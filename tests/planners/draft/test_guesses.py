@@ -16,7 +16,7 @@ from pii_tracer.model.datasets import Column, Format
 from planners.draft.column_guesses import category_of, key_strength, kind_of_person, may_tell_of_person, words_of
 from planners.draft.draft_roots import development_roots
 from planners.draft.place_split import cut_place
-from planners.draft.subject_guesses import SampledTable, guess_subjects
+from planners.draft.subject_guesses import SampledTable, better_folder, guess_subjects
 from planners.draft.table_names import names_of
 
 MAILS = ["a@x.example", "b@x.example", None]
@@ -222,6 +222,28 @@ def test_a_folder_whose_keys_only_lineage_tells_is_no_source_and_is_named_as_suc
     assert guess_subjects([folder]) == []
     [guess] = guess_subjects([folder, people("crm.users", ["71", "72"])])
     assert [(t.table, t.by_lineage, guess.mentioned) for t in guess.further] == [("exports.users", True, ())]
+
+
+def cards(**more: bool) -> SampledTable:
+    columns = (Column(name="account_id", type="string"), Column(name="phone", type="string"))
+    sample = {
+        "account_id": ["501", "501", "502"],
+        "phone": ["+44 20 7946 0001", "+44 20 7946 0001", "+44 20 7946 0002"],
+    }
+    return SampledTable("pay.cards", columns, sample, 3, **more)
+
+
+def test_no_worse_guess_is_made_where_the_table_of_the_persons_cannot_be_the_source() -> None:
+    folder, other = people("core.customers", ["71", "72", "73"], by_lineage=True), cards()
+    guessed = guess_subjects([folder, other])
+    assert [guess.source for guess in guessed] == ["pay.cards"]
+    better = better_folder([folder, other], guessed)
+    assert better is not None
+    assert (better.source, better.key, [*better.identifiers]) == ("core.customers", "uid", ["email"])
+    assert better_folder([folder], []) is not None
+    source = people("crm.users", ["71", "72", "73", "74"])
+    assert better_folder([folder, source], guess_subjects([folder, source])) is None, "it has the source's key"
+    assert better_folder([other], guess_subjects([other])) is None
 
 
 KEYS = ("lake/a/x.csv", "lake/b/day=1/y.csv", "lake/old/gone.bin", "lake/README")

@@ -21,7 +21,7 @@ from pii_tracer.app.planning.unmatched_rows.place_columns import PlaceColumns, t
 from pii_tracer.lake.careful_reading import Readings
 from pii_tracer.lake.dataset_paths import EstatePaths
 from pii_tracer.lake.formats.registry import format_of
-from pii_tracer.lake.inventory import Inventory, TableState
+from pii_tracer.lake.inventory import TableState
 from pii_tracer.lake.rows.current_rows import LibraryError, data_files
 from pii_tracer.lake.rows.rows_of_files import read_part
 from pii_tracer.lake.stores.any_place import AnyPlace
@@ -71,7 +71,7 @@ def places(files: Iterable[FileScan]) -> frozenset[Place]:
 def others_rows(
     evidence: Mapping[str, Evidence],
     surveys: Sequence[Survey],
-    inventory: Inventory,
+    states: Sequence[TableState],
     paths: EstatePaths,
     patterns_at: Callable[[str], Patterns],
     readings: Readings,
@@ -81,15 +81,16 @@ def others_rows(
 ) -> dict[str, tuple[OthersRows, ...]]:
     """By location of a table in which persons' rows are found by a match: values of theirs in other rows.
 
-    patterns_at: what is looked for in the table at a location. digits: by location, short numbers that look like the
-    key; others say nothing. owners: asked whose values stand in the rows that are found; nobody asks where None.
+    states: the tables, and the bare folders in stores that are erased as tables are. patterns_at: what is looked for in
+    the table at a location. digits: by location, short numbers that look like the key; others say nothing. owners:
+    asked whose values stand in the rows that are found; nobody asks where None.
 
     A table that cannot be read is a gap; one that only Spark reads, or whose keys it alone compares, is said.
     """
     found: dict[str, tuple[OthersRows, ...]] = {}
-    by_location = {s.location: s for s in inventory.tables}
+    by_location = {s.location: s for s in states}
     for survey in surveys:
-        for state in inventory.tables:
+        for state in states:
             match, mentions = match_of(survey, state, by_location), mentions_in(survey, state, by_location)
             if match is None and not mentions:
                 continue

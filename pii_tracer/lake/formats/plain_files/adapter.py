@@ -46,10 +46,9 @@ class PlainFiles(TableFormat):
 
     def data_files(self, state: TableState, paths: EstatePaths) -> tuple[AnyPlace, ...]:
         from pii_tracer.lake.formats.plain_files import rows
-        from pii_tracer.lake.stores.remote_path import RemoteFile
+        from pii_tracer.lake.stores.any_place import AnyPlace
 
-        # a folder in another store is no table of the inventory
-        return tuple(f.path for f in rows.folder_files(state, paths) if not isinstance(f.path, RemoteFile))
+        return tuple(f.path for f in rows.folder_files(state, paths) if isinstance(f.path, AnyPlace))
 
     def read_columns(self, state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
         from pii_tracer.lake.formats.plain_files import rows

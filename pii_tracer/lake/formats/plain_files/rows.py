@@ -33,15 +33,18 @@ from pii_tracer.lake.formats.plain_files.differing_schemas import (
 from pii_tracer.lake.formats.plain_files.json_types import Shape
 from pii_tracer.lake.formats.plain_files.json_types import rows as json_rows
 from pii_tracer.lake.formats.plain_files.rewritten_files import is_hidden_folder
-from pii_tracer.lake.formats.plain_files.store_folder import objects_below
+from pii_tracer.lake.formats.plain_files.store_folder import data_files_of, objects_below
 from pii_tracer.lake.inventory import ENCODING, TableState
 from pii_tracer.lake.rows.row_batches import Batches, parquet_batches, with_columns
 from pii_tracer.lake.stores.any_place import AnyPlace
+from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
+from pii_tracer.lake.stores.object_places.object_path import ObjectPath
+from pii_tracer.lake.stores.remote_path import RemoteFile
 from pii_tracer.lake.stores.s3.s3_path import S3Path
 from pii_tracer.model.datasets import Format
 from pii_tracer.model.errors import EstateError
 from pii_tracer.model.hive_text.layout import FileText, TextTable, text_of
-from pii_tracer.model.locations import is_s3
+from pii_tracer.model.locations import is_remote
 from pii_tracer.scan.rows.text_records import UnclearLineError, rows_of
 
 _BUFFER = 1 << 20
@@ -57,12 +60,14 @@ def folder_files(state: TableState, paths: EstatePaths) -> Sequence[StoredFile]:
     """Data files of a bare folder as engines read it: hidden ones and tables of their own are left out.
 
     Raises:
-        EstateError, OSError: it lies in S3, which refuses.
+        EstateError, OSError: it lies in a store, which refuses.
     """
-    place, text = paths.place(state.location) if is_s3(state.location) else None, text_of(state.properties)
+    place, text = paths.place(state.location) if is_remote(state.location) else None, text_of(state.properties)
     found: Iterable[StoredFile]
     if isinstance(place, S3Path):
         found = objects_below(place, place.walk(), text)[0]
+    elif isinstance(place, RemoteFile):
+        found = data_files_of(place, ((place.placed(name), size) for name, size, _ in place.walk()), text)[0]
     else:
         found = _files_here(state) if text is None else _text_files(state, text)
     mine = (replace(f, encoding=state.properties.get(ENCODING)) for f in found if f.format is state.format)
@@ -101,7 +106,8 @@ def _files_here(state: TableState) -> list[DataFile]:
 
 def folder_of(state: TableState, file: StoredFile) -> AnyPlace:
     """The folder of a table of such files."""
-    return file.path.placed(state.location) if isinstance(file.path, S3Path) else Path(state.location)
+    path = file.path
+    return path.placed(state.location) if isinstance(path, S3Path | HdfsPath | ObjectPath) else Path(state.location)
 
 
 def current_rows(state: TableState, columns: Sequence[str], paths: EstatePaths) -> pa.Table:
