@@ -60,7 +60,7 @@ def narrow(store: RequestStore, name: str, wish: Wish, asked: datetime, said: Sa
 def _refuse_unknown(found: Stored, names: Sequence[str], known: Sequence[str]) -> None:
     if not {*map(alike, names)} <= {*map(alike, known)}:
         raise UsageError(
-            f"the request {found.id} keeps no dataset with a name given in `--take-back`",
+            f"the request {found.id} does not keep a dataset that `--take-back` names",
             where="--take-back",
             todo=f"run `pii-tracer requests show {found.id}` and use a name that it lists",
         )

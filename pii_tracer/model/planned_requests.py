@@ -69,7 +69,7 @@ def unpacked(requests: object) -> object:
         raise ValueError("the packed requests cannot be read") from None
     shown = {name: value for name, value in requests.items() if name != "packed"}
     if said != shown or len(rows) <= LISTED:
-        raise ValueError("the packed requests are not what is said beside them")
+        raise ValueError("the packed requests differ from their summary in the plan")
     return rows
 
 

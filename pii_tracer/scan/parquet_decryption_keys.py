@@ -48,7 +48,7 @@ def _client(unwrap: Unwrap) -> type[KmsClient]:
             encryption.KmsClient.__init__(self)
 
         def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> str:
-            raise ScanError("the scanner writes no encrypted files", todo="use the writer's client")
+            raise ScanError("the scanner can only decrypt files, not encrypt them", todo="use the writer's client")
 
         def unwrap_key(self, wrapped_key: str, master_key_identifier: str) -> bytes:
             return unwrap(wrapped_key, master_key_identifier)

@@ -59,7 +59,7 @@ def rows_with_more(
     if kind == _AVRO:
         return _in_records(_avro(source), copy, mask, patterns, shown)
     if not isinstance(source, Path):
-        raise ValueError("text is not read from a stream")
+        raise ValueError("text must be read from a file, not from a stream")
     return _rows_of_text(source, kind, copy, mask, patterns, shown)
 
 

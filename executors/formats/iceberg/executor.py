@@ -115,7 +115,7 @@ class IcebergExecutor(TableExecutor):
             refuse_one_plan(self._ctx, step.parameters["sql"], "an Iceberg table")
         if self._properties(step).get("gc.enabled", "true").lower() == "false":
             raise RunError(
-                "the table forbids removal of its files (gc.enabled is false): it may share them with a second table",
+                "the table forbids removal of its files (gc.enabled is false): a second table may use the same files",
                 where=_name(step),
                 todo=(
                     "find the table that shares files (made by `snapshot` or `add_files`); then set gc.enabled, and "

@@ -127,7 +127,7 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
     foreign = foreign_packages()
     if foreign:
         raise Refused(
-            f"the packages {', '.join(foreign)} belong to another distribution",
+            f"the packages {', '.join(foreign)} were installed by a different project than pii-tracer",
             todo="install pii-tracer in its own Python environment, then check it with `pii-tracer doctor`",
         )
     settings = Settings(Path(info.estate_file), folder.state)

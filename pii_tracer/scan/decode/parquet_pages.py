@@ -147,7 +147,7 @@ def _page(data: memoryview, position: int, end: int) -> Page:
         raise PageError("a page of a kind that is not known")
     values, encoding = inner.get(1), inner.get(4 if kind == _DATA_V2 else 2)
     if not isinstance(values, int) or size < 0 or plain_size < 0 or body + size > end:
-        raise PageError("a page of impossible size")
+        raise PageError("the header of a page has an impossible size")
     levels = [inner.get(number, 0) for number in (5, 6)] if kind == _DATA_V2 else []
     if any(not isinstance(n, int) or n < 0 for n in levels) or sum(levels) > min(size, plain_size):
         raise PageError("a page with invalid levels")

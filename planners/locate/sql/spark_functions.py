@@ -149,7 +149,7 @@ def _of_ascii(change: Callable[[str], str], *, but: str) -> Callable[[exp.Expres
     def apply(node: exp.Expression, value: str) -> str | None:
         inner = _value(node, value)
         if inner is not None and (but in inner or not inner.isascii()):
-            raise NotComputable("upper or lower case of a letter on which engines differ")
+            raise NotComputable("the text contains a letter whose upper or lower case differs between engines")
         return None if inner is None else change(inner)
 
     return apply
@@ -160,7 +160,7 @@ def _trim_of_letters(node: exp.Expression, value: str) -> str | None:
     inner = _value(node, value)
     ends = inner[:1] + inner[-1:] if inner is not None else ""
     if not ends.isprintable() or " " in ends:
-        raise NotComputable("blanks around a text, on which engines differ")
+        raise NotComputable("the text begins or ends with blanks, which engines treat differently")
     return inner
 
 

@@ -145,7 +145,7 @@ FRIENDS = message("shop.Order", friends=[990000000077, 5]).SerializeToString()
         (b"\x68\x02", "not protobuf"),
         (b"\xaa\x01\x01\xff", "not protobuf"),
         (b"\x0c", "schema does not know"),
-        (b"\x52\x05\x0a\x01x\x12\x00", "Any of a type"),
+        (b"\x52\x05\x0a\x01x\x12\x00", "message type is not in the schema"),
     ],
     ids=[
         "another member",

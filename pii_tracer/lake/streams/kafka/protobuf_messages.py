@@ -334,5 +334,5 @@ def _unpacked(schema: Schema, found: dict[Any, Any], depth: int) -> dict[Any, An
         return found
     kind = schema.messages.get(found["type_url"].rpartition("/")[2])
     if kind is None:
-        raise ProtobufError("has an Any of a type that its schema does not have")
+        raise ProtobufError("contains a field of type `Any` whose message type is not in the schema")
     return {**found, "value": _message(schema, kind, _Reader(data), depth + 1)}

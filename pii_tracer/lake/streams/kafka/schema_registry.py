@@ -57,7 +57,7 @@ class SchemaRegistry:
             return schema_of_files(files, main)
         except SchemaError:
             raise Undecodable(
-                "a registered schema is not whole: name a descriptor set with its imports under `schema_ids`"
+                "a registered schema lacks imports: under `schema_ids`, name a descriptor set that contains them"
             ) from None
 
     def _asked(self, path: str, read: Callable[[Any], T]) -> T:

@@ -213,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         while True:
             size = self.rfile.readline(100).partition(b";")[0].strip()
             if not _CHUNK.fullmatch(size):
-                raise _Refused(HTTPStatus.BAD_REQUEST, "the chunks are broken")
+                raise _Refused(HTTPStatus.BAD_REQUEST, "the body is not valid chunked encoding")
             length = int(size, 16)
             if not length:
                 break
