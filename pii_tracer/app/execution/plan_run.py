@@ -323,7 +323,7 @@ def _baseline(
     else:
         from executors.engine.rebuild_check import refuse_losses
         from executors.engine.spark_plan_check import refuse_unfit
-        from executors.stores.hdfs.spark_rights import refuse_unknown_nameservices, refuse_without_ticket
+        from executors.stores.hdfs.spark_rights import refuse_unable_user, refuse_unknown_nameservices
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
@@ -334,7 +334,7 @@ def _baseline(
         show.stage("before: everybody else's rows")
         refuse_unknown_nameservices(ctx.estate, verification.plan.steps)
         refuse_unfit(ctx.estate.spark, verification.plan.steps)
-        refuse_without_ticket(ctx, verification.plan)
+        refuse_unable_user(ctx, verification.plan)
         refuse_losses(ctx, verification.plan.steps, show.step, show.stop)
         kept = Baselines(copies=verification.take_baselines(show.step))
         write_atomic(folder.baseline, kept.model_dump_json(indent=1).encode())

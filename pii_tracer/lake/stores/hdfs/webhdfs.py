@@ -258,11 +258,13 @@ class WebHdfs:
         except _ODD:
             raise self._odd(path) from None
 
-    def create(self, path: str, data: bytes, like: Rights | None = None) -> None:
-        """Write a new file, and the folders that it lies in; with the rights of another where one is given.
+    def check_access(self, path: str, action: str) -> None:
+        """Raises StoreError: the user may not do it, `rwx` or some of it. Raises Absent: nothing stands there."""
+        self._asked("the user may not use it", path, "GET", self._url(path, "CHECKACCESS", fsaction=action))
 
-        Raises:
-            Changed: something stands there.
+    def create(self, path: str, data: bytes, like: Rights | None = None) -> None:
+        """Write a new file, and its folders; with the rights of another where one is given. Raises Changed: something
+        stands there.
         """
         what, options = "a file cannot be written", dict[str, Any]()
         if like is not None:
