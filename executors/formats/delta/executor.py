@@ -78,6 +78,7 @@ class DeltaExecutor(TableExecutor):
     """Executor `delta`."""
 
     name = "delta"
+    log_folder = LOG
     spark_support = DeltaOnSpark()
 
     def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
@@ -97,7 +98,7 @@ class DeltaExecutor(TableExecutor):
             there = (folder / LOG).is_dir()
         if not there:
             raise no_table("Delta", folder)
-        refuse_without_rights(self._ctx.spark, *written_folders(self._ctx.estate, step))
+        refuse_without_rights(self._ctx.spark, *written_folders(self._ctx.estate, step, self.log_folder))
 
     # -- acts ----------------------------------------------------------------------------------------------------
 

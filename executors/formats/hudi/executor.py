@@ -71,6 +71,7 @@ class HudiExecutor(TableExecutor):
     """Executor `hudi`."""
 
     name = "hudi"
+    log_folder = ".hoodie"
     spark_support = HudiOnSpark()
 
     def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
@@ -105,7 +106,9 @@ class HudiExecutor(TableExecutor):
                 todo="ask the owner to upgrade the table (`CALL upgrade_table`), then plan again",
             )
         if isinstance(folder, HdfsPath):
-            refuse_without_rights(self._ctx.spark, *written_folders(self._ctx.estate, step), str(self._timeline(step)))
+            refuse_without_rights(
+                self._ctx.spark, *written_folders(self._ctx.estate, step, self.log_folder), str(self._timeline(step))
+            )
 
     @contextmanager
     def _around(self, step: Step) -> Iterator[None]:

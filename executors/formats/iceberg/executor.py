@@ -80,6 +80,8 @@ class IcebergExecutor(TableExecutor):
     """Executor `iceberg`."""
 
     name = "iceberg"
+    log_folder = "metadata"
+    without_spark = frozenset({ICEBERG_REWRITE_HISTORY})
     spark_support = IcebergOnSpark()
 
     def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
@@ -103,7 +105,7 @@ class IcebergExecutor(TableExecutor):
         refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         if not self._ctx.spark.catalog.tableExists(_table(step)):
             raise RunError("the catalog has no such table", where=_name(step), todo="register the table, or plan again")
-        refuse_without_rights(self._ctx.spark, *written_folders(self._ctx.estate, step))
+        refuse_without_rights(self._ctx.spark, *written_folders(self._ctx.estate, step, self.log_folder))
         if part is not None:
             part.check()
         if step.action is ICEBERG_REWRITE_REF:

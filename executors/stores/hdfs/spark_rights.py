@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from executors.context import ExecutionContext
 from pii_tracer.config.estate_file import Estate
 from pii_tracer.config.hdfs import as_declared
-from pii_tracer.lake.formats.iceberg.vocabulary import ICEBERG_REWRITE_HISTORY
 from pii_tracer.lake.stores.hdfs.nameservices import unknown_to_engines
 from pii_tracer.model.datasets import PLAIN
 from pii_tracer.model.errors import Refused, RunError
@@ -17,9 +16,6 @@ from pii_tracer.model.plan import ErasurePlan, Step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-WRITTEN = {"delta": "_delta_log", "hudi": ".hoodie", "iceberg": "metadata"}
-"""By executor: where a table's log or metadata lies in its folder."""
 
 
 def refuse_unknown_nameservices(estate: Estate, steps: Sequence[Step]) -> None:
@@ -43,18 +39,28 @@ def refuse_unable_user(ctx: ExecutionContext, plan: ErasurePlan) -> None:
         RunError: Spark does not get into HDFS, or may not write a table there.
     """
     _refuse_without_ticket(ctx, plan)
-    folders = dict.fromkeys(folder for step in plan.steps for folder in written_folders(ctx.estate, step))
+    from executors.formats.registry import executor_classes
+    from executors.formats.table_executor import TableExecutor
+
+    by_name = {
+        kind.name: kind
+        for kind in executor_classes().values()
+        if isinstance(kind, type) and issubclass(kind, TableExecutor)
+    }
+    mine = ((step, by_name[step.executor]) for step in plan.steps if step.executor in by_name)
+    acting = ((step, kind.log_folder) for step, kind in mine if step.action not in kind.without_spark)
+    folders = dict.fromkeys(folder for step, log in acting for folder in written_folders(ctx.estate, step, log))
     if folders:
         refuse_without_rights(ctx.spark, *folders, again="the command again")
 
 
-def written_folders(estate: Estate, step: Step) -> tuple[str, ...]:
+def written_folders(estate: Estate, step: Step, log_folder: str) -> tuple[str, ...]:
     """The folders in HDFS in which Spark writes for a step: the table's, and that of its log or metadata."""
     location = str(step.parameters.get("location", ""))
-    if step.executor not in WRITTEN or step.action is ICEBERG_REWRITE_HISTORY or not is_hdfs(location):
+    if not is_hdfs(location):
         return ()
-    location = str(as_declared(estate.hdfs, hdfs_location(location)))
-    return location, f"{location.rstrip('/')}/{WRITTEN[step.executor]}"
+    table = str(as_declared(estate.hdfs, hdfs_location(location)))
+    return table, f"{table.rstrip('/')}/{log_folder}"
 
 
 def refuse_without_rights(spark: SparkSession, *folders: str, again: str = "`pii-tracer resume`") -> None:
