@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shlex
 import signal
 from collections.abc import Iterator
@@ -122,6 +123,7 @@ def _stopped_by_signals() -> Iterator[None]:
     """Inside, SIGTERM does what SIGINT (Ctrl-C) does: both raise `KeyboardInterrupt`."""
 
     def stop(number: int, frame: FrameType | None) -> None:
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it prints traces of calls that were cut off
         raise KeyboardInterrupt
 
     numbers = (signal.SIGINT, signal.SIGTERM) if current_thread() is main_thread() else ()

@@ -42,11 +42,8 @@ def refuse_unable_user(ctx: ExecutionContext, plan: ErasurePlan) -> None:
     from executors.formats.registry import executor_classes
     from executors.formats.table_executor import TableExecutor
 
-    by_name = {
-        kind.name: kind
-        for kind in executor_classes().values()
-        if isinstance(kind, type) and issubclass(kind, TableExecutor)
-    }
+    made = executor_classes().items()
+    by_name = {name: kind for name, kind in made if isinstance(kind, type) and issubclass(kind, TableExecutor)}
     mine = ((step, by_name[step.executor]) for step in plan.steps if step.executor in by_name)
     acting = ((step, kind.log_folder) for step, kind in mine if step.action not in kind.without_spark)
     folders = dict.fromkeys(folder for step, log in acting for folder in written_folders(ctx.estate, step, log))
