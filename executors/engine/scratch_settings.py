@@ -79,7 +79,7 @@ def _stop() -> None:
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)
-    if process is None:
+    if process is None or process.poll() is not None:
         return
     if SparkContext._active_spark_context is not None:
         SparkContext._active_spark_context.stop()

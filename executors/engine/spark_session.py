@@ -8,8 +8,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 _DYING = 10.0
 """Seconds from an engine's last answer to its end: the machine takes its memory back in between."""
+
+_STOPPING = 3.0
+"""Seconds that an engine has for its own end."""
 
 _OPENED = "spark.pii-tracer.opened-with"
 
@@ -99,7 +104,7 @@ def _of_our_own(estate: Estate, base: Path, extra: dict[str, str], stores: Colle
         active = SparkSession.getActiveSession()
         if active is not None and active.conf.get(_OPENED, "") == asked:
             return active
-        with _fetching_alone(profile, conf), _engine_output(log), started_in_scratch(conf):
+        with _fetching_alone(profile, conf), _engine_output(log), started_in_scratch(conf), _interrupts_kept():
             spark = builder.getOrCreate()
     except Exception as error:
         if gone := ended(error):
@@ -138,6 +143,26 @@ def ended(error: Exception) -> RunError | None:
     )
 
 
+def end_engine() -> None:
+    """End this process' Spark at once, with whatever it does; nothing where there is none, or it is a server's.
+
+    Who stops a run must not go before its engine does: a statement could commit when the run was already resumed.
+    """
+    if "pyspark" not in sys.modules:
+        return
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return
+    process.terminate()
+    try:
+        process.wait(_STOPPING)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 def _is_running() -> bool:
     from pyspark import SparkContext
 
@@ -147,6 +172,18 @@ def _is_running() -> bool:
 def _log_file() -> Path:
     """Where the engine's own output of this process goes: readable by this user only."""
     return system_temporary() / f"pii-tracer-spark-{os.getpid()}.log"
+
+
+@contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """Spark, started inside, sets a handler of SIGINT, which is taken away again: it asks the engine to cancel its jobs
+    from within the handler, which fails with traces on the terminal if SIGINT came in the middle of a call."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 from executors.context import ExecutionContext
 from executors.engine.mask_sql import more_than_held, treated
@@ -38,6 +38,11 @@ class TableExecutor(ABC):
 
     clients: of S3, for tables that lie there; made from the estate file unless given.
     """
+
+    log_folder: ClassVar[str]
+    """Where a table's log or metadata lies in its folder."""
+    without_spark: ClassVar[frozenset[Action]] = frozenset()
+    """Actions that Spark has no part in."""
 
     def __init__(self, ctx: ExecutionContext, clients: ClientFactory | None = None) -> None:
         self._ctx = ctx

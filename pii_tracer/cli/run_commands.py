@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +20,7 @@ import click
 from pii_tracer.app.settings import Settings
 from pii_tracer.cli.options import estate_option, format_option, metrics_option, state_option, trusted_option, watching
 from pii_tracer.common.plurals import counted
-from pii_tracer.model.errors import ExitCode
+from pii_tracer.model.errors import ExitCode, Interrupted
 
 if TYPE_CHECKING:
     from pii_tracer.app.execution.whole_run import RunOutcome
@@ -49,7 +55,7 @@ def apply(
     from pii_tracer.app.execution.whole_run import apply as run_plan
 
     settings = Settings(estate_file, state)
-    with watching() as progress:
+    with _resumable(state), watching() as progress:
         ran = run_plan(
             settings,
             plan_file,
@@ -93,7 +99,7 @@ def resume(
         click.echo("the demo was interrupted before anything was erased; it begins again", err=True)
         with watching(STAGES) as progress:
             return int(run_demo(state, click.echo, partial(click.echo, err=True), progress))
-    with watching() as progress:
+    with _resumable(state), watching() as progress:
         ran = go_on(
             state,
             run,
@@ -110,6 +116,52 @@ def resume(
         click.echo(json.dumps(here, sort_keys=True) if fmt == "json" else told)
         return int(ran.exit_code)
     return _told(ran, fmt)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Inside, SIGTERM does what SIGINT (Ctrl-C) does: both raise `KeyboardInterrupt`."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it prints traces of calls that were cut off
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM) if current_thread() is main_thread() else ()
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _resumable(state: Path) -> Iterator[None]:
+    """Around a run: whoever stops it is told how it goes on, when its engine has ended.
+
+    Raises:
+        Interrupted: the run had begun.
+    """
+    from executors.engine.spark_session import end_engine
+    from pii_tracer.app.execution.whole_run import RunStopped
+
+    with _stopped_by_signals():
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            end_engine()
+            if not isinstance(stop, RunStopped):
+                raise
+            plan = stop.folder.path.name
+            raise Interrupted(
+                "the run was stopped; what it did is in its journal, and no step is half recorded",
+                where=plan,
+                todo=f"run `{_again(plan, state)}`",
+            ) from None
+
+
+def _again(plan: str, state: Path) -> str:
+    return shlex.join(["pii-tracer", "resume", plan, "--state", str(state)])
 
 
 def _told(ran: RunOutcome, fmt: str) -> int:
@@ -143,8 +195,7 @@ def status(run: str | None, state: Path, fmt: str) -> int:
         if item.problem:
             click.echo(f"    cannot go on: {item.problem}")
         elif item.killed:
-            again = shlex.join(["pii-tracer", "resume", item.plan_id, "--state", str(state)])
-            click.echo(f"    was killed or stopped in the middle; go on with `{again}`")
+            click.echo(f"    was killed or stopped in the middle; go on with `{_again(item.plan_id, state)}`")
         for step in item.failed:
             click.echo(f"    failed: {step}")
         for step, until in item.waiting.items():

@@ -33,6 +33,16 @@ def shows_trace() -> bool:
     return bool(os.environ.get(DEBUG))
 
 
+def was_interrupted(error: BaseException) -> bool:
+    """Whether an error came up while somebody stopped the command: cleaning up can fail, and must not hide the stop."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, KeyboardInterrupt):
+            return True
+        seen = seen.__context__
+    return False
+
+
 def show_trace(error: BaseException) -> None:
     """The trace on stderr, where it is wanted: an error that is caught would otherwise never be seen whole."""
     if shows_trace():

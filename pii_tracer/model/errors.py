@@ -56,6 +56,12 @@ class UsageError(PiiTracerError):
     exit_code = ExitCode.USAGE
 
 
+class Interrupted(PiiTracerError):
+    """Somebody stopped a run that had begun; it can be resumed."""
+
+    exit_code = ExitCode.PARTIAL
+
+
 class LineageError(PiiTracerError):
     """Events or SQL could not be read at all (a statement that could not be resolved is a gap, not an error)."""
 

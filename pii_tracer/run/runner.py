@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from pii_tracer.common.atomic_files import system_reason
-from pii_tracer.common.unexpected_errors import how_to_see, place_of, show_trace
+from pii_tracer.common.unexpected_errors import how_to_see, place_of, show_trace, was_interrupted
 from pii_tracer.model.actions import ASKED_AGAIN, BY_OBJECT, Action
 from pii_tracer.model.errors import PiiTracerError, Refused
 from pii_tracer.model.plan import Copy, ErasurePlan, Step, digest_of
@@ -386,12 +386,14 @@ def _guard(call: Callable[[], T]) -> T:
     `shown_place` is told; of others only type and line are."""
     try:
         return call()
-    except PiiTracerError as error:
+    except Exception as error:
+        if was_interrupted(error):  # the step did not fail: somebody stops the run, and cleaning up failed
+            raise KeyboardInterrupt from error
+        if not isinstance(error, PiiTracerError):
+            show_trace(error)
+            what = ": ".join(filter(None, (f"unexpected {type(error).__name__} in the executor", system_reason(error))))
+            raise _Failed(f"{what} ({place_of(error)})", how_to_see("pii-tracer resume"), {}) from error
         where = f" ({shown_place(error.where)})" if error.where else ""
         partly = isinstance(error, PartlyDone)
         facts = error.facts if isinstance(error, PartlyDone) else {}
         raise _Failed(error.what + where, error.todo, facts, partly=partly) from None
-    except Exception as error:
-        show_trace(error)
-        what = ": ".join(filter(None, (f"unexpected {type(error).__name__} in the executor", system_reason(error))))
-        raise _Failed(f"{what} ({place_of(error)})", how_to_see("pii-tracer resume"), {}) from error

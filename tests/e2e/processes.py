@@ -35,6 +35,10 @@ def history(journal: Path) -> tuple[Record, ...]:
         return ()
 
 
+ANSWERED = 20.0
+"""Seconds after a signal in which a command ends, also where the machine is busy."""
+
+
 def start(words: list[str], log: Path, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """`pii-tracer` WORDS in a process group of its own; output beside `log`. more: environment."""
     environment = {**os.environ, "PYTHONPATH": str(REPO), "NO_COLOR": "1", **more}
@@ -59,10 +63,12 @@ def run_until(
     seconds: float = 1500.0,
     more: Mapping[str, str] = MappingProxyType({}),
     engine_alone: bool = False,
+    by: signal.Signals = signal.SIGKILL,
 ) -> Ended:
     """Run a command, and kill its whole process group `after` seconds past the point that the run reaches.
 
-    engine_alone: only its Java processes, once; the command lives on and ends by itself.
+    engine_alone: only its Java processes, once; the command lives on and ends by itself. by: another signal, which the
+    command is left to answer: within `ANSWERED`.
     """
     process = start(words, log, more)
     killed = False
@@ -77,7 +83,10 @@ def run_until(
                     killed = _kill_java(process.pid)
                     continue
                 killed = process.poll() is None
-                break
+                if by is signal.SIGKILL:
+                    break
+                os.killpg(process.pid, by)
+                end = time.monotonic() + ANSWERED
             time.sleep(0.002)
     finally:
         if process.poll() is None:

@@ -15,6 +15,7 @@ from executors.formats.delta import sweep_rules
 from pii_tracer.app.execution.run_outputs import counts_lost, rows_deleted, step_facts
 from pii_tracer.app.execution.run_verification import facts_of
 from pii_tracer.cli.main import run as cli
+from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
 from pii_tracer.run.executor_protocol import (
     Check,
@@ -180,6 +181,22 @@ def test_a_full_disk_in_the_middle_of_an_act_is_told_and_resumed_from(tmp_path: 
     again = FakeExecutor(world)
     state = run(a_plan, {"fake": again}, Journal.open(tmp_path / "j", clock), clock=clock, lease=FakeLease(2))
     assert (state.state, world.done) == (State.COMPLETE, ["a", "b"])
+
+
+def test_who_stops_a_run_is_obeyed_though_cleaning_up_fails(tmp_path: Path) -> None:
+    a_plan, clock, world = plan([step("a"), step("b")]), Ticking(), World()
+
+    class Stopped(FakeExecutor):
+        def run(self, step: Step, copy: Copy | None) -> Outcome:
+            try:
+                raise KeyboardInterrupt
+            finally:
+                raise RunError("the engine does not answer")
+
+    with pytest.raises(KeyboardInterrupt):
+        run(a_plan, {"fake": Stopped(world)}, Journal.open(tmp_path / "j", clock), clock=clock, lease=FakeLease())
+    kinds = [record.kind for record in Journal.open(tmp_path / "j", clock).records]
+    assert kinds[-1] is Kind.STEP_INTENT, "the step did not fail, and the next one was not begun"
 
 
 def test_a_full_disk_outside_of_steps_is_told_and_leaves_nothing_half_written(

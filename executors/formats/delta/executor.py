@@ -37,7 +37,7 @@ from executors.formats.delta.table_settings import (
     without_clustering,
 )
 from executors.formats.table_executor import Act, Look, TableExecutor, no_table
-from executors.stores.hdfs.spark_rights import refuse_without_rights
+from executors.stores.hdfs.spark_rights import refuse_without_rights, written_folders
 from executors.sweep.store_folder_sweep import Listed
 from executors.sweep.table_folders import (
     engine_file,
@@ -64,7 +64,6 @@ from pii_tracer.lake.formats.delta.vocabulary import (
 )
 from pii_tracer.lake.rows.spark_frames import frame_of_rows
 from pii_tracer.lake.stores.any_place import AnyPlace
-from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.locations import engine_path
@@ -79,6 +78,7 @@ class DeltaExecutor(TableExecutor):
     """Executor `delta`."""
 
     name = "delta"
+    log_folder = LOG
     spark_support = DeltaOnSpark()
 
     def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
@@ -98,8 +98,7 @@ class DeltaExecutor(TableExecutor):
             there = (folder / LOG).is_dir()
         if not there:
             raise no_table("Delta", folder)
-        if isinstance(folder, HdfsPath):
-            refuse_without_rights(self._ctx.spark, str(folder), str(folder / LOG))
+        refuse_without_rights(self._ctx.spark, *written_folders(self._ctx.estate, step, self.log_folder))
 
     # -- acts ----------------------------------------------------------------------------------------------------
 

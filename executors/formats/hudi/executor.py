@@ -28,7 +28,7 @@ from executors.formats.table_executor import (
     name_of,
     no_table,
 )
-from executors.stores.hdfs.spark_rights import refuse_without_rights
+from executors.stores.hdfs.spark_rights import refuse_without_rights, written_folders
 from executors.sweep.store_folder_sweep import Listed
 from executors.sweep.table_folders import (
     files_below,
@@ -71,6 +71,7 @@ class HudiExecutor(TableExecutor):
     """Executor `hudi`."""
 
     name = "hudi"
+    log_folder = ".hoodie"
     spark_support = HudiOnSpark()
 
     def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
@@ -105,7 +106,9 @@ class HudiExecutor(TableExecutor):
                 todo="ask the owner to upgrade the table (`CALL upgrade_table`), then plan again",
             )
         if isinstance(folder, HdfsPath):
-            refuse_without_rights(self._ctx.spark, str(folder), str(folder / ".hoodie"), str(self._timeline(step)))
+            refuse_without_rights(
+                self._ctx.spark, *written_folders(self._ctx.estate, step, self.log_folder), str(self._timeline(step))
+            )
 
     @contextmanager
     def _around(self, step: Step) -> Iterator[None]:

@@ -44,7 +44,7 @@ from executors.formats.table_executor import (
     TableExecutor,
     name_of,
 )
-from executors.stores.hdfs.spark_rights import refuse_without_rights
+from executors.stores.hdfs.spark_rights import refuse_without_rights, written_folders
 from executors.sweep.table_folders import empty_partitions, remove, remove_partitions
 from pii_tracer.common.plurals import counted
 from pii_tracer.lake.formats.iceberg.vocabulary import (
@@ -59,7 +59,6 @@ from pii_tracer.lake.formats.iceberg.vocabulary import (
     ICEBERG_REWRITE_MANIFESTS,
     ICEBERG_REWRITE_REF,
 )
-from pii_tracer.lake.stores.hdfs.hdfs_path import HdfsPath
 from pii_tracer.model.actions import Action
 from pii_tracer.model.errors import RunError
 from pii_tracer.model.plan import Copy, Step
@@ -81,6 +80,8 @@ class IcebergExecutor(TableExecutor):
     """Executor `iceberg`."""
 
     name = "iceberg"
+    log_folder = "metadata"
+    without_spark = frozenset({ICEBERG_REWRITE_HISTORY})
     spark_support = IcebergOnSpark()
 
     def _actions(self) -> Mapping[Action, tuple[Act, Look]]:
@@ -104,9 +105,7 @@ class IcebergExecutor(TableExecutor):
         refuse_without_jvm(self._ctx.estate.spark.remote, (step,))
         if not self._ctx.spark.catalog.tableExists(_table(step)):
             raise RunError("the catalog has no such table", where=_name(step), todo="register the table, or plan again")
-        folder = self._place(step)
-        if isinstance(folder, HdfsPath):
-            refuse_without_rights(self._ctx.spark, str(folder), str(folder / "metadata"))
+        refuse_without_rights(self._ctx.spark, *written_folders(self._ctx.estate, step, self.log_folder))
         if part is not None:
             part.check()
         if step.action is ICEBERG_REWRITE_REF:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from executors.context import ExecutionContext
 from pii_tracer.config.estate_file import Estate
+from pii_tracer.config.hdfs import as_declared
 from pii_tracer.lake.stores.hdfs.nameservice_settings import unknown_to_engines
 from pii_tracer.model.datasets import PLAIN
 from pii_tracer.model.errors import Refused, RunError
@@ -31,8 +32,36 @@ def refuse_unknown_nameservices(estate: Estate, steps: Sequence[Step]) -> None:
                 raise Refused(why, where=f"{step.id} {location}", todo=f"{todo}, then run the command again")
 
 
-def refuse_without_rights(spark: SparkSession, *folders: str) -> None:
-    """Asks the NameNode as Spark would; a Connect server's user cannot be asked for.
+def refuse_unable_user(ctx: ExecutionContext, plan: ErasurePlan) -> None:
+    """Asked of all steps before a run begins: in the middle, others would have done what cannot be undone.
+
+    Raises:
+        RunError: Spark does not get into HDFS, or may not write a table there.
+    """
+    _refuse_without_ticket(ctx, plan)
+    from executors.formats.registry import executor_classes
+    from executors.formats.table_executor import TableExecutor
+
+    made = executor_classes().items()
+    by_name = {name: kind for name, kind in made if isinstance(kind, type) and issubclass(kind, TableExecutor)}
+    mine = ((step, by_name[step.executor]) for step in plan.steps if step.executor in by_name)
+    acting = ((step, kind.log_folder) for step, kind in mine if step.action not in kind.without_spark)
+    folders = dict.fromkeys(folder for step, log in acting for folder in written_folders(ctx.estate, step, log))
+    if folders:
+        refuse_without_rights(ctx.spark, *folders, again="the command again")
+
+
+def written_folders(estate: Estate, step: Step, log_folder: str) -> tuple[str, ...]:
+    """The folders in HDFS in which Spark writes for a step: the table's, and that of its log or metadata."""
+    location = str(step.parameters.get("location", ""))
+    if not is_hdfs(location):
+        return ()
+    table = str(as_declared(estate.hdfs, hdfs_location(location)))
+    return table, f"{table.rstrip('/')}/{log_folder}"
+
+
+def refuse_without_rights(spark: SparkSession, *folders: str, again: str = "`pii-tracer resume`") -> None:
+    """Asks the NameNode as Spark would; a Connect server's user cannot be asked for. again: what to run then.
 
     Raises:
         RunError: Spark's user may not list a folder and write in it, or Spark does not reach the NameNode.
@@ -50,11 +79,11 @@ def refuse_without_rights(spark: SparkSession, *folders: str) -> None:
             raise RunError(
                 f"Spark may not write the table: {error.java_exception.getClass().getSimpleName()}",
                 where=folder,
-                todo="run as a user who may write there (HADOOP_USER_NAME, or a ticket), then run `pii-tracer resume`",
+                todo=f"run as a user who may write there (HADOOP_USER_NAME, or a ticket), then run {again}",
             ) from None
 
 
-def refuse_without_ticket(ctx: ExecutionContext, plan: ErasurePlan) -> None:
+def _refuse_without_ticket(ctx: ExecutionContext, plan: ErasurePlan) -> None:
     """Before a run begins: Spark gets its ticket by itself, for NameNodes with Kerberos that have tables of the plan.
 
     Raises:

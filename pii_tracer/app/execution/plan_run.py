@@ -34,12 +34,13 @@ from pii_tracer.common.atomic_files import real_path, sweep_temporaries, write_a
 from pii_tracer.config.estate_file import file_digest
 from pii_tracer.model.actions import Action
 from pii_tracer.model.datasets import Frozen
-from pii_tracer.model.errors import Drift, NotApproved, PlanIncomplete, Refused, Waiting
+from pii_tracer.model.errors import NotApproved, PlanIncomplete, Refused, Waiting
 from pii_tracer.model.plan import ErasurePlan, Step
 from pii_tracer.proof.attester_keys import attester
 from pii_tracer.proof.open_requests import left_of_step
 from pii_tracer.review.approval import Approval, consume, consumed_by, verify_approvals
 from pii_tracer.review.drift import DriftItem, World, step_drift
+from pii_tracer.review.estate_changes import refuse_changed_estate, section_digests
 from pii_tracer.review.plan_file import LoadedPlan, load_plan
 from pii_tracer.review.policy_rules import enforce, evaluate
 from pii_tracer.review.sealed_person_values import KeyRing
@@ -99,7 +100,8 @@ def start_run(
     estate = settings.estate()
     # what nobody could attest in the end is not begun
     attester(estate.attestation_key, settings.base, settings.state, local=estate.environment == "local")
-    folder.write_info(info)
+    sections = section_digests(settings.estate_file)
+    folder.write_info(info.model_copy(update={"estate_sections": sections}))
     return folder
 
 
@@ -135,10 +137,7 @@ def gate(folder: RunFolder, info: RunInfo, loaded: LoadedPlan) -> Gate:
     refuse_gone(folder, consumed == folder.path.name)
     if loaded.digest != info.plan_digest:
         raise NotApproved("the plan file was changed since this run began", where=info.plan_file, todo="restore it")
-    if file_digest(settings.estate_file) != loaded.plan.estate_digest:
-        raise Drift(
-            "the estate file has changed since the plan was made", where=str(settings.estate_file), todo="plan again"
-        )
+    refuse_changed_estate(settings.estate_file, loaded.plan.estate_digest, info.estate_sections)
     refuse_withdrawn(settings, loaded.plan, partial(key_sets_at_hand, settings, loaded.plan, Path(info.plan_file)))
     _await_notice(loaded.plan)
     policy, policy_file = settings.policy(Path(info.policy_file))
@@ -323,7 +322,7 @@ def _baseline(
     else:
         from executors.engine.rebuild_check import refuse_losses
         from executors.engine.spark_capability_check import refuse_unfit
-        from executors.stores.hdfs.spark_rights import refuse_unknown_nameservices, refuse_without_ticket
+        from executors.stores.hdfs.spark_rights import refuse_unable_user, refuse_unknown_nameservices
 
         if any(r.kind is Kind.STEP_INTENT for r in journal.records):
             raise Refused(
@@ -334,7 +333,7 @@ def _baseline(
         show.stage("before: everybody else's rows")
         refuse_unknown_nameservices(ctx.estate, verification.plan.steps)
         refuse_unfit(ctx.estate.spark, verification.plan.steps)
-        refuse_without_ticket(ctx, verification.plan)
+        refuse_unable_user(ctx, verification.plan)
         refuse_losses(ctx, verification.plan.steps, show.step, show.stop)
         kept = Baselines(copies=verification.take_baselines(show.step))
         write_atomic(folder.baseline, kept.model_dump_json(indent=1).encode())

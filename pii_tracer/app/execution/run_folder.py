@@ -43,6 +43,8 @@ class RunInfo(Frozen):
     result: str | None = None
     naive: str | None = None
     demo: bool = False
+    estate_sections: Mapping[str, str] = {}
+    """Digests of the estate file's parts; empty of runs of earlier versions."""
 
     def with_paths(self, change: Callable[[str], str]) -> RunInfo:
         """Every path but the state folder's changed."""

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from pii_tracer.app.watching.run_metrics_file import RunMetricsFile
 
 
+class RunStopped(KeyboardInterrupt):
+    """Somebody stopped a run that had begun. folder: its own."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        super().__init__()
+        self.folder = folder
+
+
 @dataclass(frozen=True)
 class RunOutcome:
     """What a run came to. result: the final object, a stable interface (docs/commands.md). adopted: nothing was run,
@@ -132,7 +140,8 @@ def measured(metrics: Path | None, plan_file: Path, settings: Settings, show: Sh
     try:
         yield numbers
     except BaseException as error:  # interrupted, too
-        numbers.end(error.exit_code if isinstance(error, PiiTracerError) else ExitCode.ERROR)
+        stopped = ExitCode.PARTIAL if isinstance(error, RunStopped) else ExitCode.ERROR
+        numbers.end(error.exit_code if isinstance(error, PiiTracerError) else stopped)
         raise
 
 
@@ -147,9 +156,12 @@ def _go(
 
         use_demo_credentials()
     follow = numbers.follow if numbers else lambda records: None
-    ran = perform(folder, show, patience, take_over=take_over, follow=follow)
-    show.stage("deletion log, attestation, report")
-    result = conclude(ran, show)
+    try:
+        ran = perform(folder, show, patience, take_over=take_over, follow=follow)
+        show.stage("deletion log, attestation, report")
+        result = conclude(ran, show)
+    except KeyboardInterrupt:
+        raise RunStopped(folder) from None
     if numbers:
         numbers.end(exit_code(result), len(result["residue"]))
     return RunOutcome(folder, result, exit_code(result))

@@ -9,6 +9,7 @@ import ast
 import hashlib
 import json
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -127,17 +128,24 @@ class Kill:
 
     point: Point
     after: float = 0.0
+    by: signal.Signals = signal.SIGKILL
 
 
 VISITS, CHARTS, EXTRACT, MAILING = "c-med.core.visits", "c-care.charts", "c-extract", "c-med.core.mailing"
 # each case: `apply` dies at the first, `resume` at each of the others, and the last `resume` comes to the end
 CASES = [
     pytest.param(
-        [Kill(deleted_and_not_told), Kill(begun(f"{VISITS}/04-iceberg-expire-snapshots"), 0.5)],
+        [
+            Kill(deleted_and_not_told),
+            Kill(begun(f"{VISITS}/04-iceberg-expire-snapshots"), 0.5, signal.SIGINT),
+        ],
         id="the answer of a delete is lost, then in the middle of an act that cannot be undone",
     ),
     pytest.param(
-        [Kill(ended(f"{VISITS}/04-iceberg-expire-snapshots")), Kill(begun(f"{CHARTS}/03-delta-vacuum"), 2.0)],
+        [
+            Kill(ended(f"{VISITS}/04-iceberg-expire-snapshots")),
+            Kill(begun(f"{CHARTS}/03-delta-vacuum"), 2.0, signal.SIGTERM),
+        ],
         id="after an act that cannot be undone, before its verification",
         marks=[pytest.mark.slow, pytest.mark.nightly],
     ),
@@ -166,9 +174,16 @@ def test_killed_and_resumed_to_the_end(approved: Approved, kills: list[Kill], tm
     watched = watched_spark(tmp_path / "spark")
     for number, kill in enumerate(kills):
         died = run_until(
-            words, tmp_path / f"{number}", lambda at=kill: at.point(approved), after=kill.after, more=watched
+            words,
+            tmp_path / f"{number}",
+            lambda at=kill: at.point(approved),
+            after=kill.after,
+            more=watched,
+            by=kill.by,
         )
         assert died.killed, (number, died)
+        if kill.by is not signal.SIGKILL:
+            assert_told_to_resume(approved, died)
         assert not (approved.journal.parent / "attestation.json").exists(), "attested before the end"
         words = ["resume", "--state", str(base / "state")]
         if number == 0 and len(history(approved.journal)) > 5:
@@ -221,6 +236,16 @@ def assert_a_cut_is_refused(approved: Approved, words: list[str], logs: Path) ->
     assert rows(approved.base) == before
     journal.write_bytes(whole)
     end.write_bytes(ended)
+
+
+def assert_told_to_resume(approved: Approved, stopped: Ended) -> None:
+    """In few words, without traces of the engine, which is gone."""
+    assert stopped.code == 7, stopped
+    told = stopped.stderr[stopped.stderr.index("error: the run was stopped") :]
+    assert f"`pii-tracer resume {approved.journal.parent.name} --state {approved.base / 'state'}`" in told
+    assert (len(told.splitlines()), "Traceback" in stopped.stderr) == (3, False), stopped
+    kinds = [record.kind for record in history(approved.journal)]
+    assert kinds[-1] is Kind.STEP_INTENT, "it failed nowhere"
 
 
 def assert_nobody_is_named(approved: Approved, logs: Path) -> None:

@@ -259,10 +259,8 @@ class WebHdfs:
             raise self._odd(path) from None
 
     def create(self, path: str, data: bytes, like: Rights | None = None) -> None:
-        """Write a new file, and the folders that it lies in; with the rights of another where one is given.
-
-        Raises:
-            Changed: something stands there.
+        """Write a new file, and its folders; with the rights of another where one is given. Raises Changed: something
+        stands there.
         """
         what, options = "a file cannot be written", dict[str, Any]()
         if like is not None:
