@@ -123,14 +123,16 @@ def _stopped_by_signals() -> Iterator[None]:
     """Inside, SIGTERM does what SIGINT (Ctrl-C) does: both raise `KeyboardInterrupt`."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it prints traces of calls that were cut off
+        logging.disable()  # PySpark prints traces of calls that were cut off, also by the root logger
         raise KeyboardInterrupt
 
     numbers = (signal.SIGINT, signal.SIGTERM) if current_thread() is main_thread() else ()
+    silent = logging.root.manager.disable
     before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     finally:
+        logging.disable(silent)
         for number, handler in before.items():
             signal.signal(number, handler)
 
