@@ -79,7 +79,7 @@ def carriage(
 ) -> Carriage:
     """The carriage of one table after a script."""
     graph = graph_of(sql, tables)
-    assert not [g for g in graph.gaps if "named by the query" not in g.reason], graph.gaps
+    assert not [g for g in graph.gaps if "column names of the query" not in g.reason], graph.gaps
     return follow(graph, dataset(subject.source), subject, anonymisers)[dataset(table)]
 
 
