@@ -250,7 +250,7 @@ class RecheckOperator(TracerOperator):
 
 
 class ReadinessOperator(TracerOperator):
-    """Takes a reading: could a request of today be answered? A reading that says no fails the task at once."""
+    """Takes a reading: could a request of today be answered? A reading without a yes fails the task at once."""
 
     def work(self, context: Context, progress: TaskProgress) -> dict[str, Any]:
         """Take it."""
@@ -261,8 +261,10 @@ class ReadinessOperator(TracerOperator):
         for finding in found.findings:
             self.log.warning("%s: %s (%s)", finding.kind.value, finding.where, finding.owner)
         if found.exit_code is not ExitCode.DONE:
+            no = "a plan made now would be incomplete or late"
+            why = no if found.answer.value == "no" else "some places were not searched, and only a plan can tell"
             raise AirflowFailException(
-                f"not ready: a plan made now would be incomplete or late; score {found.score.points} of 100\n"
+                f"not ready: {why}; score {found.score.points} of 100\n"
                 f"  exit code: {int(found.exit_code)}\n  next:  `pii-tracer readiness` says what to do for each finding"
             )
         return {"ready": found.ready, "score": found.score.points, "number": found.number}
