@@ -99,12 +99,12 @@ def test_well_known_files_are_not_asked_for(schemas: ClusterSchemas) -> None:
 @pytest.mark.parametrize(
     ("schema_id", "reason"),
     [
-        (9, "not whole"),
+        (9, "lacks imports"),
         (10, "not Protobuf"),
         (11, "gives no descriptors"),
         (12, "does not know"),
         (13, "two versions"),
-        (14, "not whole"),
+        (14, "lacks imports"),
         (99, "does not know"),
     ],
     ids=[
