@@ -13,6 +13,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import time
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -56,7 +57,15 @@ class Server:
     def start(self, options: str = QUICK) -> None:
         """Start it on its data, also after it was killed."""
         words = ("-l", self.folder / "log", "-w", "-o", f"{options} -k {self.folder}", "start")
-        _as(self.user, self.programs / "pg_ctl", "-D", self.folder / "data", *words)
+        until = time.monotonic() + 30
+        while True:
+            try:
+                _as(self.user, self.programs / "pg_ctl", "-D", self.folder / "data", *words)
+                return
+            except subprocess.CalledProcessError:  # a process that was killed may still hold what it had
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.5)
 
     def kill(self) -> None:
         """End the server and all of its processes at once, as a crash does."""

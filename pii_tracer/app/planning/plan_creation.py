@@ -292,9 +292,7 @@ def make_plan(
     digits = key_digits(evidence, surveys, graph, inventory, paths, readings, say)
     seen_there = {place: seen.state for found in (hdfs, stored) for place, seen in found.items()}
     bare = tuple(filter(None, map(seen_there.__getitem__, folders)))
-    topics = read_topics(estate, base, inventory, surveys, numbers, say)
     sealed = key.seal(key_sets)
-    keys = key_facts(estate, surveys, inventory, paths, say)
     of_each = ValuesByPerson(key_sets, patterns.file_keys)
     owners, patterns_at = of_each if by_person else None, partial(numbers.at, patterns)
     states = (*inventory.tables, *bare)
@@ -313,9 +311,9 @@ def make_plan(
             inventory=known,
             evidence=evidence | folders,
             is_dev=paths.is_dev,
-            topics=topics,
+            topics=read_topics(estate, base, inventory, surveys, numbers, say),
             lakefs=read_repositories(estate, base, inventory, surveys, numbers, say),
-            keys=keys,
+            keys=key_facts(estate, surveys, inventory, paths, say),
             named=telling_objects(inventory, patterns),
             beside=telling_beside(estate, inventory, patterns),
             masked=masked_paths(known, patterns),
