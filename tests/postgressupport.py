@@ -13,8 +13,8 @@ import pwd
 import shutil
 import signal
 import subprocess
-import time
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
